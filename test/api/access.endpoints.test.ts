@@ -181,7 +181,7 @@ function grpcRequest(desc: DescMethod): Message {
   return create(desc.input, Object.fromEntries(values))
 }
 
-test('over REST every method decides for every caller as the contract declares', async () => {
+test('REST allows and denies each method for each caller as the contract declares', async () => {
   for (const caller of callers) {
     const client = pinfold.withToken(caller.token as string)
     for (const desc of methods) {
@@ -197,7 +197,7 @@ test('over REST every method decides for every caller as the contract declares',
   }
 })
 
-test('over gRPC every method decides for every caller as the contract declares', async () => {
+test('gRPC allows and denies each method for each caller as the contract declares', async () => {
   for (const caller of callers) {
     // A connection may have 100 calls at once.
     for (const some of chunks(methods, 50)) {
@@ -236,7 +236,7 @@ test('every list is empty for a caller without rights, and its total is 0', asyn
   }
 })
 
-test('the methods that a later version brings are exactly those without a handler', async () => {
+test('methods without a handler are exactly those that the contract marks for a later version', async () => {
   const operator = callers.find(({ name }) => name === 'operator')!
   const answers = await Promise.all(
     methods.map(async (desc) => ({ desc, ...(await grpc.call(desc, grpcRequest(desc), { token: operator.token })) })),
@@ -255,7 +255,7 @@ test('the methods that a later version brings are exactly those without a handle
   )
 })
 
-test('every handler belongs to a method of its service', () => {
+test('each handler belongs to a method of its service', () => {
   for (const { desc, handlers } of services) {
     const known = new Set(desc.methods.map((method) => method.localName))
     assert.deepEqual(
@@ -266,7 +266,7 @@ test('every handler belongs to a method of its service', () => {
   }
 })
 
-test('every method declares who may call it, and every capability that it names exists', () => {
+test('each method declares its allowed callers, and only names existing capabilities', () => {
   for (const desc of methods) {
     const { mode } = getOption(desc, iam)
     assert.ok(mode.case, nameOf(desc))
@@ -275,7 +275,7 @@ test('every method declares who may call it, and every capability that it names 
   }
 })
 
-test('no two methods of a version have the same short name, by which metrics count them', () => {
+test('methods of one version have unique short names, because metrics use the short name as a label', () => {
   const names = endpoints.map(({ method }) => `${method.version} ${method.name}`)
   assert.equal(new Set(names).size, names.length)
   assert.ok(names.includes('v1 Groups.Create') && names.includes('v1 CreateRepo') && names.includes('v2 CreateRepo'))
@@ -302,7 +302,7 @@ function serviceWithout(what: 'permission' | 'scope'): Service {
   }
 }
 
-test('a method that does not declare who may call it stops the server from starting', () => {
+test('the server does not start if a method does not declare its allowed callers', () => {
   assert.throws(
     () => buildEndpoints([serviceWithout('permission')]),
     /test\.Forgotten\/Do does not declare who may call/,
@@ -312,7 +312,7 @@ test('a method that does not declare who may call it stops the server from start
 
 const contract = new URL('../../../shared/contract/contract.json', import.meta.url)
 
-test('the built-in roles hold at least what the contract lists', {
+test('each built-in role has at least the capabilities that the contract lists', {
   skip: !existsSync(contract) && 'no contract beside',
 }, () => {
   const { roles } = JSON.parse(readFileSync(contract, 'utf8')) as {

@@ -25,7 +25,7 @@ const kinds = {
 }
 
 for (const [kind, make] of Object.entries(kinds)) {
-  test(`the tokens of a deleted ${kind} are refused at every entry point`, async () => {
+  test(`each entry point refuses tokens of a deleted ${kind}`, async () => {
     const uid = await make()
     const api = await pinfold.as(uid)
     const login = await pinfold.as(uid, { audience: registry })

@@ -68,7 +68,7 @@ function assertUnauthenticated(answer: Answer, context: string): void {
   assert.deepEqual(more, [], context)
 }
 
-test('the header is the word Bearer, in any case, and one token', async () => {
+test('accepts an Authorization header only as the word Bearer, in any case, followed by one token', async () => {
   for (const header of [`Bearer ${ownerToken}`, `bearer ${ownerToken}`, `BEARER   ${ownerToken}`]) {
     assert.equal((await withHeader(header)).status, 200, header.slice(0, 9))
   }
@@ -133,7 +133,7 @@ async function forgeries(): Promise<Record<string, string>> {
   }
 }
 
-test('every kind of forged token gets the same error message', async () => {
+test('each kind of forged token gets the same error message', async () => {
   const messages = new Set<string>()
   for (const [name, token] of Object.entries(await forgeries())) {
     const answer = await withHeader(`Bearer ${token}`)
@@ -143,7 +143,7 @@ test('every kind of forged token gets the same error message', async () => {
   assert.deepEqual([...messages], ['the token was not issued by this server; sign in again'])
 })
 
-test('over gRPC a missing and a forged token get the same refusal as over REST', async () => {
+test('gRPC and REST give the same error for a missing and for a forged token', async () => {
   using grpc = openGrpc(pinfold.port)
   const request = create(GroupsService.method.listGroups.input)
   const tokens = [undefined, ...Object.values(await forgeries()), `${ownerToken}${'x'.repeat(17_000)}`]
@@ -166,7 +166,7 @@ function signOurs(claims: Json, header: Json = {}): Promise<string> {
     .sign(key)
 }
 
-test('refuses a token of this server for another audience or another time', async () => {
+test('refuses a token of this server that is for another audience, expired or not yet valid', async () => {
   const now = Math.floor(Date.now() / 1000)
   const wrong: Record<string, string> = {
     'audience of the registry': await signOurs({ aud: new URL(pinfold.url).host }),
@@ -184,7 +184,7 @@ test('refuses a token of this server for another audience or another time', asyn
   assert.equal((await withHeader(`Bearer ${await signOurs({ aud: ['customer', pinfold.url] })}`)).status, 200)
 })
 
-test('a token whose subject has no bindings is accepted and sees nothing', async () => {
+test('accepts a token of an identity without bindings, and shows it no resources', async () => {
   const nobody = await pinfold.as((await pinfold.seed.person()).uid)
   assert.equal((await nobody.get('/iam/v2/groups')).body.totalCount, '0')
   assert.equal((await nobody.get(`/iam/v2/groups/${org.uid}`)).status, 403)
@@ -207,7 +207,7 @@ async function reach(token: string): Promise<{ reads: string[]; lists: string[] 
 
 const same = (...names: string[]) => ({ reads: names, lists: names })
 
-test('a cap claim narrows to its places and to its capabilities', async () => {
+test('a cap claim limits a token to the groups and capabilities in the claim', async () => {
   const { tokenFor } = pinfold
   const narrowed = (cap: Record<string, number[]>) => tokenFor(owner.uid, { cap })
   assert.deepEqual(await reach(ownerToken), same('org', 'team', 'project'))
@@ -231,7 +231,7 @@ test('a cap claim narrows to its places and to its capabilities', async () => {
   assert.equal((await writer.patch(`/registry/v2/repos/${repos.org.uid}`, { description: 'new' })).status, 403)
 })
 
-test('a cap claim above a binding, or where there is none, does not widen it', async () => {
+test('a cap claim for a group above the binding, or without a binding, grants nothing', async () => {
   const member = await pinfold.seed.identity(org.uid)
   await pinfold.seed.binding(team.uid, member.uid, roleUids.viewer)
   const other = await pinfold.seed.group()
@@ -250,7 +250,7 @@ test("the operator's token can be narrowed as well", async () => {
   assert.equal((await narrow.post('/iam/v2/groups/', { name: 'new-organization' })).status, 403)
 })
 
-test('a cap claim that cannot be read grants nothing', async () => {
+test('a token with an unreadable cap claim grants nothing', async () => {
   const list = 'AAAAAAAAADsEAAAAAAAACA=='
   assert.deepEqual(await reach(await signOurs({ cap: { [org.uid]: list } })), same('org', 'team', 'project'))
   for (const cap of [null, 'everything', [], {}, { [org.uid]: 'AAAA' }, { [org.uid]: [1605] }, { '*': list }]) {
@@ -258,7 +258,7 @@ test('a cap claim that cannot be read grants nothing', async () => {
   }
 })
 
-test('the discovery document names the issuer exactly, and its keys verify our tokens', async () => {
+test('the discovery document has the exact issuer, and its keys verify tokens of this server', async () => {
   const { body, headers } = await pinfold.anonymous.get('/.well-known/openid-configuration')
   assert.match(headers.get('content-type')!, /^application\/json/)
   assert.equal(body.issuer, pinfold.url)
@@ -274,7 +274,7 @@ test('the discovery document names the issuer exactly, and its keys verify our t
   assert.equal(payload.sub, owner.uid)
 })
 
-test('the key set shows public halves only', async () => {
+test('the key set contains only public keys', async () => {
   const { body } = await pinfold.anonymous.get('/.well-known/jwks.json')
   assert.equal(body.keys.length, 1)
   for (const key of body.keys as Json[]) {
@@ -285,7 +285,7 @@ test('the key set shows public halves only', async () => {
   }
 })
 
-test('behind a proxy the configured URL is the issuer and the audience', async () => {
+test('behind a proxy, the configured public URL is the issuer and the audience', async () => {
   const url = 'https://pinfold.example.com'
   const listen = { host: '127.0.0.1', port: await freePort() }
   const server = await startServer({ ...pinfold.app, config: { ...pinfold.app.config, url, listen } })
@@ -303,7 +303,7 @@ test('behind a proxy the configured URL is the issuer and the audience', async (
   }
 })
 
-test('stores signing keys sealed under the master key', async () => {
+test('stores signing keys encrypted with the master key', async () => {
   const { db, sealer } = pinfold.app
   const rows = await db.all<{ sealed: Uint8Array }>(sql`SELECT private_jwk AS sealed FROM signing_keys`)
   assert.equal(rows.length, 1)
@@ -319,7 +319,7 @@ test('stores signing keys sealed under the master key', async () => {
   await assert.rejects(openKeyring(db, stranger, Date.now, { days: 90, algorithms: ['ES256'] }), /another master key/)
 })
 
-test('a new key is published a day before it signs, and an old one verifies for two days after', async () => {
+test('publishes a new signing key a day before its first use, and accepts the old key for two days after', async () => {
   const start = Date.parse('2026-08-01T12:00:00.000Z')
   let now = start
   await using rotating = await startPinfold({ clock: () => new Date(now), keyRotationDays: 30 })
@@ -378,7 +378,7 @@ test('a new key is published a day before it signs, and an old one verifies for 
   assert.equal(await accepted(await tokenFor(operatorUid)), true)
 })
 
-test('a server that was off for a year still publishes a new key a day before it uses it', async () => {
+test('a server that was off for a year still publishes a new signing key a day before its first use', async () => {
   const start = Date.parse('2026-08-01T12:00:00.000Z')
   let now = start
   await using pinfold = await startPinfold({ clock: () => new Date(now), keyRotationDays: 30 })
@@ -392,7 +392,7 @@ test('a server that was off for a year still publishes a new key a day before it
   assert.notEqual(keyring.signer().kid, kid)
 })
 
-test('two servers on one database sign with the same keys, also when both are due for a new one', async () => {
+test('two servers of one database sign with the same keys, also if both have to create a new key', async () => {
   const start = Date.parse('2026-08-01T12:00:00.000Z')
   let now = start
   const clock = () => new Date(now)

@@ -102,7 +102,7 @@ async function resolvedIn(client: Client, images: string[], from: string, to: st
   return Object.fromEntries(days.filter(([, aliases]) => aliases.length > 0))
 }
 
-test('the example of the documentation gives the result that was computed by hand', async () => {
+test('the example in the documentation returns the result that was calculated by hand', async () => {
   const examples = ['../../examples/advisories/busybox.advisories.yaml', '../data/advisories/zlib.advisories.yaml']
   for (const file of examples) {
     const text = readFileSync(new URL(file, import.meta.url), 'utf8')
@@ -147,7 +147,7 @@ test('the example of the documentation gives the result that was computed by han
   assert.deepEqual(Object.keys(all), ['03-05', '03-07'])
 })
 
-test('counts only moves from the start to the end, both included, of tags that existed before', async () => {
+test('counts only tag updates within the time range, both ends included, of tags that existed before', async () => {
   await importInto(publicOrg, [
     advisory('range', 'CVE-RANGE-2', [fixed('2-r0')]),
     advisory('range', 'CVE-RANGE-3', [fixed('3-r0')]),
@@ -166,7 +166,7 @@ test('counts only moves from the start to the end, both included, of tags that e
   assert.deepEqual(await of('2026-01-01', '2026-03-09T23:00:00Z'), {})
 })
 
-test('does not report a vulnerability that is back the same evening, and reports one that is fixed again on a later day', async () => {
+test('a vulnerability counts as resolved on a day only if it is absent at the end of the day', async () => {
   await importInto(publicOrg, [advisory('flap', 'CVE-FLAP', [fixed('2-r0')])])
   const name = newName()
   const [old, repaired] = [packages('flap 1-r0'), packages('flap 2-r0')]
@@ -185,7 +185,7 @@ test('does not report a vulnerability that is back the same evening, and reports
   assert.deepEqual(found, { '03-12': ['CVE-FLAP'], '03-14': ['CVE-FLAP'] })
 })
 
-test('follows each tag and image by itself, and lists a vulnerability once that several of them resolve', async () => {
+test('compares each tag and image separately, and lists a vulnerability once if several tags resolve it', async () => {
   await importInto(publicOrg, [
     advisory('one', 'CVE-ONE', [fixed('2-r0')]),
     advisory('two', 'CVE-TWO', [fixed('2-r0')]),
@@ -210,7 +210,7 @@ test('follows each tag and image by itself, and lists a vulnerability once that 
   assert.deepEqual(await of(`${body.repos[0].uid}:edge`), two)
 })
 
-test('an image with unknown contents is skipped, and nothing counts as removed by it', async () => {
+test('skips an image with unknown contents, and counts no vulnerability as resolved by it', async () => {
   await importInto(publicOrg, [
     advisory('gap', 'CVE-GAP', [fixed('2-r0')]),
     advisory('other', 'CVE-OTHER', [fixed('9')]),
@@ -226,7 +226,7 @@ test('an image with unknown contents is skipped, and nothing counts as removed b
   assert.deepEqual(await of('2026-03-22', '2026-03-24'), { '03-23': ['CVE-GAP'] })
 })
 
-test('a vulnerability that is left on one platform is not resolved', async () => {
+test('a vulnerability that remains on one platform is not resolved', async () => {
   await importInto(publicOrg, [advisory('multi', 'CVE-MULTI', [fixed('2-r0')])])
   const name = newName()
   const pushIndex = async (time: string, ...versions: string[]) => {
@@ -245,7 +245,7 @@ test('a vulnerability that is left on one platform is not resolved', async () =>
   assert.deepEqual(found, { '03-27': ['CVE-MULTI'] })
 })
 
-test('the last approved determination decides whether a package is affected', async () => {
+test('the latest approved determination decides if a package is affected', async () => {
   const note = { note: 'why' }
   const falsePositive = { falsePositiveDetermination: { type: 'TYPE_INLINE_MITIGATIONS_EXIST', ...note } }
   const [affected, detected] = [{ truePositiveDetermination: note }, { detection: { manual: {} } }]
@@ -293,7 +293,7 @@ test('the last approved determination decides whether a package is affected', as
   assert.deepEqual(found, { '03-30': updated, '03-31': ['NOT-PLANNED', 'PATCHED-BEFORE', 'TRUE', 'WAITING'] })
 })
 
-test('packages of dpkg are compared as dpkg does it, by the version of the source', async () => {
+test('compares dpkg packages by the version of their source package, in dpkg order', async () => {
   await importInto(publicOrg, [advisory('src', 'CVE-DEB', [fixed('1:1.0-2~deb12u1')], { artifactType: 'deb' })])
   const status = (version: string, source: string) => ({
     'var/lib/dpkg/status': `Package: bin\nStatus: install ok installed\nVersion: ${version}\nSource: ${source}\nArchitecture: amd64\n`,
@@ -307,7 +307,7 @@ test('packages of dpkg are compared as dpkg does it, by the version of the sourc
   })
 })
 
-test('finds the severity of a resolved vulnerability through its aliases', async () => {
+test('finds the severity of a resolved vulnerability by its aliases', async () => {
   const score = 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H'
   const vulnerabilities = [{ id: 'CVE-BAD', severities: [{ type: 'TYPE_CVSS_V3', score }] }]
   const imported = await (await operator()).post('/control/v1/vulnerabilities:import', { vulnerabilities })
@@ -323,7 +323,7 @@ test('finds the severity of a resolved vulnerability through its aliases', async
   assert.deepEqual([found?.aliases, found?.cvssSeverities], [['CVE-BAD'], [{ type: 'TYPE_CVSS_V3', score }]])
 })
 
-test('counts images for callers who hold all four capabilities there, and internal advisories for those who may list them', async () => {
+test('counts only images where the caller has all four capabilities, and internal advisories only if the caller can list them', async () => {
   await importInto(registry.org.uid, [advisory('secret', 'CVE-SECRET', [fixed('2-r0')])])
   await importInto(publicOrg, [advisory('open', 'CVE-OPEN', [fixed('2-r0')])])
   const name = newName()
@@ -346,7 +346,7 @@ test('counts images for callers who hold all four capabilities there, and intern
   assert.deepEqual(await seen((await atStart(() => registry.seed.group(org))).uid, roleUids.viewer), {})
 })
 
-test('advisories of a folder count for those who may list them there and nowhere else', async () => {
+test('advisories of a folder count only for callers who can list advisories there', async () => {
   const { uid: org } = registry.org
   const folder = await atStart(async () => (await registry.seed.group(org)).uid as string)
   const other = await atStart(async () => (await registry.seed.group(org)).uid as string)
@@ -366,7 +366,7 @@ test('advisories of a folder count for those who may list them there and nowhere
   assert.deepEqual(resolved, { '04-07': ['CVE-FOLDER'] })
 })
 
-test('only callers who would see a missing repo are told that it is missing', async () => {
+test('returns 404 for a missing repository only to callers who could see it', async () => {
   const { uid } = await atStart(async () => registry.seed.member((await registry.seed.group()).uid, roleUids.viewer))
   const range = 'startTime=2026-04-06T00:00:00Z&endTime=2026-04-06T00:00:00Z'
   const stranger = await registry.as(uid)
@@ -381,7 +381,7 @@ test('only callers who would see a missing repo are told that it is missing', as
   }
 })
 
-test('pages have the days in their order, and together they are the whole', async () => {
+test('pages are in order of days, and together contain each item once', async () => {
   const client = await operator()
   const range = 'imageRefs=acme/image-0&startTime=2026-03-01T00:00:00Z&endTime=2026-03-09T00:00:00Z'
   const daysOf = async (query: string) => {
@@ -410,7 +410,7 @@ test('pages have the days in their order, and together they are the whole', asyn
   assert.deepEqual((await daysOf('skip=9')).days, [])
 })
 
-test('a request that lacks something or asks for too much names the field', async () => {
+test('an error for a missing or excessive value names the field', async () => {
   const client = await operator()
   const times = 'startTime=2026-03-01T00:00:00Z&endTime=2026-03-02T00:00:00Z'
   const get = (query: string) => client.get(`${path}?${query}`)
@@ -432,7 +432,7 @@ test('a request that lacks something or asks for too much names the field', asyn
   assert.equal((await get(year)).body.totalCount, '367')
 })
 
-test('gRPC asks with messages and gets the same', async () => {
+test('gRPC returns the same result as REST', async () => {
   const { token } = await operator()
   using client = grpcClientOf(registry, SecurityAdvisoryService, token)
   const answer = await client.listResolvedVulnsReports({

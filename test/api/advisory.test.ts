@@ -22,7 +22,7 @@ const send = (...vulnerabilities: Json[]) => operator.post('/control/v1/vulnerab
 const metadata = async (query: string) => ok(await anybody.get(`/advisory/v2/metadata?${query}`))
 const idsOf = (answer: Json) => answer.vulnerabilityMetadata.map(({ id }: Json) => id)
 
-test('vulnerabilities are found by their ids and aliases, page by page', async () => {
+test('finds vulnerabilities by ID and by alias, in pages', async () => {
   const references = [{ type: 'TYPE_FIX', url: 'https://example.com/fix' }]
   const severities = [{ type: 'TYPE_CVSS_V3', score: v3 }]
   const first = vulnerability('GO-1', { aliases: ['CVE-1', 'GHSA-1'], details: 'long\ntext', references, severities })
@@ -55,7 +55,7 @@ test('vulnerabilities are found by their ids and aliases, page by page', async (
   assertInvalid(await anybody.get('/advisory/v2/metadata?order_by=summary'), 'order_by')
 })
 
-test('a second import of vulnerabilities changes nothing, and a changed one is replaced', async () => {
+test('importing the same vulnerabilities again changes nothing; importing a changed one replaces it', async () => {
   const one = vulnerability('CH-1', { aliases: ['OLD-1'], modifyTime: day(1) })
   ok(await send(one))
   assert.deepEqual(ok(await send(one)), { created: 0, updated: 0, unchanged: 1 })
@@ -68,7 +68,7 @@ test('a second import of vulnerabilities changes nothing, and a changed one is r
   assert.equal((await metadata('id=NEW-1')).vulnerabilityMetadata[0].summary, 'new')
 })
 
-test('one wrong vulnerability refuses the whole request, and is named', async () => {
+test('an import with one invalid vulnerability is refused completely, and the error names it', async () => {
   const good = vulnerability('GOOD-1')
   for (const [wrong, field] of [
     [{ id: '' }, 'id'],
@@ -85,7 +85,7 @@ test('one wrong vulnerability refuses the whole request, and is named', async ()
   assert.equal((await metadata('id=GOOD-1')).totalCount, '0')
 })
 
-test('advisories take their severity from the vulnerabilities that their aliases name', async () => {
+test('advisories get their severity from the vulnerabilities in their aliases', async () => {
   const v2 = { type: 'TYPE_CVSS_V2', score: 'AV:L/AC:L/Au:N/C:N/I:N/A:P' }
   const severe = { type: 'TYPE_CVSS_V3', score: v3 }
   ok(await send(vulnerability('S-1', { aliases: ['CVE-S'], severities: [severe] })))
@@ -115,7 +115,7 @@ test('advisories take their severity from the vulnerabilities that their aliases
 
 const documents = async (query: string) => ok(await anybody.get(`/advisory/v2/documents?${query}`))
 
-test('documents show the approved events of the public organization and nothing of other organizations', async () => {
+test('published documents contain the approved events of the public organization, and nothing of other organizations', async () => {
   assert.deepEqual(await documents(''), { documents: [], nextPageToken: '', totalCount: '0', skipped: 0 })
   const open = (await pinfold.seed.group('', { name: 'public' })).uid
   const folder = (await pinfold.seed.group(open)).uid

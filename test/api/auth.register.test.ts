@@ -58,7 +58,7 @@ function assertRefused(answer: Answer, reason: string): void {
   assertError(answer, 403, 7, reason)
 }
 
-test('a server without the setting refuses every registration', async () => {
+test('a server without the registration setting refuses each registration', async () => {
   await using closed = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true })
   const asked = issuer.requests.length
   const good = await issuer.token({ sub: 'x', aud: closed.url, email_verified: true })
@@ -68,7 +68,7 @@ test('a server without the setting refuses every registration', async () => {
   assert.equal(issuer.requests.length, asked)
 })
 
-test('unless the settings open registration, a new person needs the code of an invite', async () => {
+test('a new person needs an invitation code, unless the settings open registration', async () => {
   pinfold.app.config.openSignIn = false
   try {
     const person = somebody()
@@ -83,7 +83,7 @@ test('unless the settings open registration, a new person needs the code of an i
   }
 })
 
-test('a person registers, has the uid that was known before, and can sign in', async () => {
+test('a person can register, gets the uid that the lookup had returned before, and can sign in', async () => {
   const jane = somebody({ name: 'Jane Doe', email: 'Jane@example.com', email_verified: true })
   const looked = ok(
     await pinfold.operator.get(`/iam/v2/identities:lookupIdentity?issuer=${issuer.url}&subject=${jane.subject}`),
@@ -127,7 +127,7 @@ test("a person's token must be meant for the audience of the setting, at each si
   }
 })
 
-test('an address counts only if the provider reports it as verified', async () => {
+test('an email address counts as verified only if the provider reports it as verified', async () => {
   for (const [email_verified, verified] of [
     [true, true],
     ['true', true],
@@ -171,14 +171,14 @@ test('accepts only a valid token of a trusted issuer', async () => {
   assert.equal((await pinfold.operator.get(`/iam/v2/identities/${person.uid}`)).status, 404)
 })
 
-test('a uid in the request must be that of the person', async () => {
+test('refuses a request with the uid of another person', async () => {
   const [person, other] = [somebody(), somebody()]
   assertInvalid(await person.register({ identityId: 'x' }), 'identity_id')
   assertRefused(await person.register({ identityId: other.uid }), 'PERMISSION_DENIED')
   assert.equal(ok(await person.register({ identityId: person.uid })).identity, person.uid)
 })
 
-test('a code creates the account and the binding, with one event', async () => {
+test('an invitation code creates the account and the role binding, with one event', async () => {
   const invite = await inviteOf()
   const person = somebody()
   const events = await eventsOf(pinfold, async () => {
@@ -209,7 +209,7 @@ test('a code creates the account and the binding, with one event', async () => {
   await checkLists(pinfold)
 })
 
-test('an account that exists joins more groups', async () => {
+test('a person with an account can join more groups by invitation', async () => {
   const person = somebody()
   const alone = await eventsOf(pinfold, async () => ok(await person.register()))
   assert.deepEqual(
@@ -223,7 +223,7 @@ test('an account that exists joins more groups', async () => {
   assert.deepEqual(new Set((await bindingsOf(person.uid)).map((one) => one.group.uid)), new Set([folder, org]))
 })
 
-test('redeeming an invite accepts the bindings that the person has in its organization, and uses the invite up', async () => {
+test('redeeming an invitation accepts the pending bindings of the person in its organization, and uses up the invitation', async () => {
   const person = somebody({ name: 'Jane', email: 'jane@example.com', email_verified: true })
   const owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
   const folder = (await pinfold.seed.group(org)).uid
@@ -249,7 +249,7 @@ test('redeeming an invite accepts the bindings that the person has in its organi
   await checkLists(pinfold)
 })
 
-test('an invite ends when its maker loses the right to grant the role', async () => {
+test('an invitation becomes invalid when its creator loses the right to grant the role', async () => {
   const roleUid = (await pinfold.seed.role(org, ['repo.list'])).uid
   const inviting = ['group_invites.create', 'role_bindings.create']
   const makerRole = (await pinfold.seed.role(org, [...inviting, 'repo.list'])).uid
@@ -302,7 +302,7 @@ async function goneInvite(): Promise<Json> {
   return invite
 }
 
-test('a single-use invite admits one person, also if several try at the same time', async () => {
+test('a single-use invitation admits one person, also if several people redeem it at the same time', async () => {
   const invite = await inviteOf({ singleUse: true })
   const people = Array.from({ length: 6 }, () => somebody())
   const answers = await Promise.all(people.map((person) => person.register({ code: invite.code })))
@@ -315,7 +315,7 @@ test('a single-use invite admits one person, also if several try at the same tim
   assert.equal(people.filter(({ uid }) => known.has(uid)).length, 1)
 })
 
-test('a member who shows a single-use code again does not use it up', async () => {
+test('a member who redeems a single-use code again does not use up the invitation', async () => {
   const member = somebody()
   ok(await member.register({ code: (await inviteOf()).code }))
   const invite = await inviteOf({ singleUse: true })
@@ -324,7 +324,7 @@ test('a member who shows a single-use code again does not use it up', async () =
   ok(await somebody().register({ code: invite.code }))
 })
 
-test('an invite for an address is redeemed with that verified address only', async () => {
+test('an invitation for an email address requires this address, verified', async () => {
   const { code } = await inviteOf({ email: 'Jane@Example.com' })
   for (const claims of [
     {},
@@ -339,7 +339,7 @@ test('an invite for an address is redeemed with that verified address only', asy
   assert.equal(ok(await jane.register({ code })).group, org)
 })
 
-test('a code that was changed, withdrawn or never given is refused, and a malformed one is named', async () => {
+test('refuses a changed, revoked or unknown invitation code, and reports a malformed code as invalid', async () => {
   const { code, uid } = await inviteOf()
   const says = JSON.parse(Buffer.from(code, 'base64').toString()) as Json
   const forged = (change: Json) => Buffer.from(JSON.stringify({ ...says, ...change })).toString('base64')
@@ -373,7 +373,7 @@ test('a code that was changed, withdrawn or never given is refused, and a malfor
   assertRefused(await somebody().register({ code }), 'INVITE_INVALID')
 })
 
-test('registrations are counted by address and by person, and not by issuer', async () => {
+test('limits registrations for each network address and each person, not for each issuer', async () => {
   await using limited = await startPinfold({
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
@@ -395,7 +395,7 @@ test('registrations are counted by address and by person, and not by issuer', as
   assert.equal((await limited.anonymous.post('/auth/v1/register', {})).status, 429)
 })
 
-test('an expired invite admits nobody', async () => {
+test('an expired invitation admits nobody', async () => {
   const { code } = await inviteOf({ ttl: '60s' })
   time += 59_999
   ok(await somebody().register({ code }))
@@ -403,7 +403,7 @@ test('an expired invite admits nobody', async () => {
   assertRefused(await somebody().register({ code }), 'INVITE_EXPIRED')
 })
 
-test('people of an issuer that is no longer trusted can no longer sign in', async () => {
+test('people of an issuer can no longer sign in after the issuer is removed from the settings', async () => {
   const person = somebody()
   ok(await person.register())
   const trusted = pinfold.app.config.peopleIssuers

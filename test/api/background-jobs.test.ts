@@ -46,7 +46,7 @@ async function rowOf(name: string): Promise<Json> {
   return (await pinfold.app.db.get<Json>(sql`SELECT owner, fence, run_result FROM duties WHERE name = ${name}`))!
 }
 
-test('one node has a lease; another one takes it when the first has been silent for its length, and not before', async () => {
+test('one node holds a lease; another node can take it only after the full lease time without a renewal', async () => {
   const name = newName()
   const [one, two] = [nodeOf('one', name), nodeOf('two', name)]
   assert.equal((await one.leases.look()).length, 1)
@@ -66,7 +66,7 @@ test('one node has a lease; another one takes it when the first has been silent 
   assert.equal(one.lease(), undefined)
 })
 
-test('a node stops relying on its lease before another one may take it, counted from the start of the renewal', async () => {
+test('a node stops using its lease before another node can take it, counted from the start of the last renewal', async () => {
   const name = newName()
   const one = nodeOf('trusting', name)
   await one.leases.look()
@@ -82,7 +82,7 @@ test('a node stops relying on its lease before another one may take it, counted 
   assert.equal(lease.holds(), false)
 })
 
-test('refuses writes of a stalled owner, although it still believes in its lease', async () => {
+test('refuses writes of a former lease owner that stalled and still uses its lease', async () => {
   const name = newName()
   const [one, two] = [nodeOf('stalled', name), nodeOf('awake', name)]
   await one.leases.look()
@@ -100,7 +100,7 @@ test('refuses writes of a stalled owner, although it still believes in its lease
   assert.equal(fact?.value, 'by the owner, then the next')
 })
 
-test('a job in batches stops before the next batch when it is asked to, or when its lease may be over', async () => {
+test('a job in batches stops before the next batch when it is stopped, or when its lease may have expired', async () => {
   for (const end of ['a stop', 'a lease that may be over']) {
     const name = newName()
     const one = nodeOf(`batches-${name}`, name)
@@ -122,7 +122,7 @@ test('a job in batches stops before the next batch when it is asked to, or when 
   assert.equal(await one.lease()!.inBatches(async () => found.shift()!), 8, 'until one finds nothing')
 })
 
-test('a transaction of an owner that takes long loses no lease, and is not overtaken', {
+test('a slow transaction of the lease owner keeps the lease, and no other node takes it meanwhile', {
   skip: !onPostgres && 'an embedded database has one writer, which nobody waits for in the middle',
 }, async () => {
   const name = newName()
@@ -159,7 +159,7 @@ test('a transaction of an owner that takes long loses no lease, and is not overt
   assert.deepEqual(order, ['written', 'taken: 1'])
 })
 
-test('a node that reads a lease before another node takes it, and locks it afterwards, does not get it', {
+test('a node that read a lease before another node took it cannot take it afterwards', {
   skip: !onPostgres && 'an embedded database has one writer, which nobody looks past',
 }, async () => {
   const { db } = pinfold.app
@@ -200,7 +200,7 @@ test('a node that reads a lease before another node takes it, and locks it after
   assert.equal(await looked, undefined)
 })
 
-test('a lease that is given back is free at once', async () => {
+test('a released lease is available at once', async () => {
   const name = newName()
   const [one, two] = [nodeOf('leaving', name), nodeOf('staying', name)]
   await one.leases.look()
@@ -213,7 +213,7 @@ const shown = async (name: string, metric: string): Promise<string | undefined> 
   return new RegExp(`^pinfold_duty_${metric}\\{duty="${name}".*\\} (\\S+)$`, 'm').exec(text)?.[1]
 }
 
-test('a failing job is retried, and shows in the metrics until it succeeds', async () => {
+test('retries a failing job, and shows the failure in the metrics until the job succeeds', async () => {
   const name = newName()
   const mended = Promise.withResolvers<void>()
   let broken = true
@@ -270,7 +270,7 @@ test('a failing job is retried, and shows in the metrics until it succeeds', asy
   assert.equal(runs, before)
 })
 
-test('logs a failing job once a minute with a count, and once when it works again', async () => {
+test('logs a failing job once a minute with a count, and logs once when it succeeds again', async () => {
   const name = newName()
   const { log, lines, until } = captureLog()
   let [passed, runs, broken] = [0, 0, true]
@@ -306,7 +306,7 @@ test('logs a failing job once a minute with a count, and once when it works agai
   assert.ok(second! >= 20 && Number(failures) >= 40, `${second} ${failures}`)
 })
 
-test('a job never runs twice at the same time on a node, and requests meanwhile are served afterwards', async () => {
+test('a job runs once at a time on a node, and runs again if it was requested during the run', async () => {
   const [name, signal] = [newName(), pinfold.app.collections.moved]
   const gates: (() => void)[] = []
   let [most, now] = [0, 0]
@@ -335,7 +335,7 @@ test('a job never runs twice at the same time on a node, and requests meanwhile 
   assert.deepEqual([most, now, gates.length], [1, 0, 0])
 })
 
-test('a job with a loop of its own gets the time until it has to end', async () => {
+test('a job with its own loop gets the time by which it must stop', async () => {
   const told: number[] = []
   const close = async (graceMs: number) => void told.push(graceMs)
   const long: LongJob = { name: newName(), start: async () => ({ close }) }
@@ -344,7 +344,7 @@ test('a job with a loop of its own gets the time until it has to end', async () 
   assert.deepEqual(told, [pinfold.app.config.drainMs, 0])
 })
 
-test('one of two nodes runs a background job, and the other one takes over when it falls silent', async () => {
+test('one of two nodes runs a background job, and the other one takes over when the first stops', async () => {
   const name = newName()
   const ran: string[] = []
   const start = async (id: string, app: App) => {
@@ -393,7 +393,7 @@ test('one of two nodes runs a background job, and the other one takes over when 
   await Promise.all([one.workers.close(), two.workers.close()])
 })
 
-test('the address of the servers is the one that the newest heartbeat has', async () => {
+test('uses the server address of the newest heartbeat', async () => {
   const facts = (url: string) => ({ version: '1', url, localUrl: 'http://127.0.0.1:1' })
   const { db } = pinfold.app
   const beat = (id: string, url: string, second: number) =>
@@ -410,7 +410,7 @@ test('the address of the servers is the one that the newest heartbeat has', asyn
   for (const id of ['a-middle', 'b-old', 'c-new', 'd-silent']) await db.tx((tx) => deleteNode(tx, id))
 })
 
-test('servers are rows with their own data, which are deleted when they end', async () => {
+test('each running server has a row with its data, which is deleted when the server stops', async () => {
   const server = { url: 'https://pinfold.example.com', localUrl: 'http://127.0.0.1:1' }
   const find = (id: string) =>
     pinfold.app.db.get<Json>(sql`SELECT url, local_url, beat, clock_offset_ms FROM nodes WHERE id = ${id}`)

@@ -24,7 +24,7 @@ function assertTooLarge({ status, body, text }: Answer, limit: number): void {
   assert.deepEqual(body.details[1].fieldViolations, [{ field: 'body', description }])
 }
 
-test('methods that are open to anonymous callers take 64 KiB, with a token too', async () => {
+test('methods that are open to anonymous callers accept bodies up to 64 KiB, also with a token', async () => {
   assert.ok(open.some(({ path }) => path === '/auth/v1/register'))
   for (const { verb, path } of open) {
     for (const client of [pinfold.anonymous, pinfold.operator]) {
@@ -34,18 +34,18 @@ test('methods that are open to anonymous callers take 64 KiB, with a token too',
   }
 })
 
-test('methods that need a token take 4 MiB', async () => {
+test('methods that require a token accept bodies up to 4 MiB', async () => {
   const path = '/iam/v2/groups/'
   assertInvalid(await pinfold.operator.call('POST', path, padded(4 * 1024 * 1024)), 'pad')
   assertTooLarge(await pinfold.operator.call('POST', path, padded(4 * 1024 * 1024 + 1)), 4 * 1024 * 1024)
 })
 
-test('a smaller limit of the settings counts for open methods too', async () => {
+test('a smaller limit in the settings also applies to methods for anonymous callers', async () => {
   await using small = await startPinfold({ maxBodyBytes: 1024 })
   assertTooLarge(await small.anonymous.call('POST', '/auth/v1/register', padded(1025)), 1024)
 })
 
-test('depth and members of a body are checked before the body is parsed', async () => {
+test('limits depth and number of members of a body before parsing it', async () => {
   const paths = ['/iam/v2/groups/', '/auth/v1/register']
   for (const path of paths) {
     // Neither is JSON, so a parser would have refused it for that.
@@ -61,7 +61,7 @@ test('depth and members of a body are checked before the body is parsed', async 
   }
 })
 
-test('imports of the operator may list more', async () => {
+test('imports by the operator accept longer lists', async () => {
   const versions = Array.from({ length: 50_000 }, (_, i) => ({
     version: `1.${i}`,
     releaseTime: '2026-01-02T00:00:00Z',

@@ -66,7 +66,7 @@ async function refusals(pinfold: Pinfold, transport: string): Promise<number> {
   return Number(new RegExp(`pinfold_budget_refusals_total{transport="${transport}"} (\\d+)`).exec(text)?.[1] ?? 0)
 }
 
-test('REST refuses a caller over budget only while another caller sends requests', async () => {
+test('REST refuses a caller over its budget only while other callers send requests', async () => {
   const { pinfold, clock, caller, other } = await startScene()
   await using _ = pinfold
   await exhaust(clock, caller)
@@ -83,7 +83,7 @@ test('REST refuses a caller over budget only while another caller sends requests
   assert.equal(later.at(-1), 200, 'nobody else has sent anything lately')
 })
 
-test('REST refuses before it reads the body', async () => {
+test('REST refuses a caller over its budget before it reads the body', async () => {
   const { pinfold, clock, caller, other, acme } = await startScene({ maxBodyBytes: 1024 })
   await using _ = pinfold
   await exhaust(clock, caller)
@@ -92,7 +92,7 @@ test('REST refuses before it reads the body', async () => {
   assert.equal(answer.status, 429, answer.text)
 })
 
-test('a refusal is held back, so that a client which asks again at once sends few requests', async () => {
+test('delays a refusal, so that a client that retries at once sends few requests', async () => {
   const { pinfold, clock, caller, other } = await startScene()
   await using _ = pinfold
   await exhaust(clock, caller)
@@ -107,7 +107,7 @@ test('a refusal is held back, so that a client which asks again at once sends fe
   assert.deepEqual(events, ['refused', 'others go on', 'answer 429'])
 })
 
-test('the registry refuses with TOOMANYREQUESTS and Retry-After', async () => {
+test('the registry refuses callers over their budget with TOOMANYREQUESTS and Retry-After', async () => {
   const { pinfold, clock, caller, other, ci } = await startScene()
   await using _ = pinfold
   const token = await pinfold.tokenFor(ci.uid, { audience: new URL(pinfold.url).host })
@@ -121,7 +121,7 @@ test('the registry refuses with TOOMANYREQUESTS and Retry-After', async () => {
   assert.equal(await refusals(pinfold, 'registry'), 1)
 })
 
-test('gRPC refuses with RESOURCE_EXHAUSTED and RetryInfo, before it reads the message', async () => {
+test('gRPC refuses callers over their budget with RESOURCE_EXHAUSTED and RetryInfo, before it reads the message', async () => {
   const { pinfold, clock, caller, other, repo } = await startScene()
   await using _ = pinfold
   using grpc = openGrpc(pinfold.port)
@@ -141,7 +141,7 @@ test('gRPC refuses with RESOURCE_EXHAUSTED and RetryInfo, before it reads the me
   assert.equal(await refusals(pinfold, 'grpc'), 2)
 })
 
-test('gRPC calls and what they read are charged to their caller', async () => {
+test('charges gRPC calls and the data that they read to their caller', async () => {
   const { pinfold, clock, caller, other, repo } = await startScene()
   await using _ = pinfold
   using grpc = openGrpc(pinfold.port)
@@ -164,7 +164,7 @@ test('identities of one organization share its budget', async () => {
   assert.equal((await colleague.get('/registry/v2/repos')).status, 429)
 })
 
-test('anonymous callers are refused by their address', async () => {
+test('limits anonymous callers by their network address', async () => {
   const { pinfold, clock, other } = await startScene({ trustedProxies: ['127.0.0.1'] })
   await using _ = pinfold
   using grpc = openGrpc(pinfold.port)
@@ -181,7 +181,7 @@ test('anonymous callers are refused by their address', async () => {
   assert.deepEqual([(await call('192.0.2.1')).code, (await call('192.0.2.2')).code], [8, 0])
 })
 
-test('anonymous requests count as waiting once they are served, and not when they are challenged', async () => {
+test('an anonymous request counts as waiting when it is served, not when it is answered with a challenge', async () => {
   const { pinfold, clock, caller } = await startScene({ trustedProxies: ['127.0.0.1'] })
   await using _ = pinfold
   const { uid } = await pinfold.seed.repo((await pinfold.seed.group('', { name: 'public' })).uid, { name: 'base' })
@@ -209,7 +209,7 @@ test('anonymous requests count as waiting once they are served, and not when the
   assert.equal((await caller.get('/registry/v2/repos')).status, 429, 'an anonymous pull is one')
 })
 
-test('gRPC health checks have no budget, and delay no caller', async () => {
+test('gRPC health checks have no budget, and do not delay other callers', async () => {
   const { pinfold, clock, caller, other } = await startScene({ trustedProxies: ['127.0.0.1'] })
   await using _ = pinfold
   using grpc = openGrpc(pinfold.port)
@@ -227,7 +227,7 @@ test('gRPC health checks have no budget, and delay no caller', async () => {
   assert.equal((await check('192.0.2.1')).code, 0)
 })
 
-test('the metrics show what requests have used', async () => {
+test('the metrics show how much time requests have used', async () => {
   const { pinfold, clock, caller } = await startScene()
   await using _ = pinfold
   const used = async () => {

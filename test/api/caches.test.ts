@@ -10,7 +10,7 @@ import { ok } from '../support/expect.ts'
 import { roleUids } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
 
-test('each change clears the caches that it makes wrong, before it is answered', async () => {
+test('each change clears the caches that it makes outdated before the server answers', async () => {
   await using registry = await startRegistry({ openOrganizations: true })
   const { app, seed, operator, org, pusher, registryOperator } = registry
   const names: readonly CacheName[] = ['grants', 'manifests', 'paths']
@@ -109,7 +109,7 @@ async function racing(
   await reading
 }
 
-test('a read that races a deletion or a rename puts no outdated value into the cache', async () => {
+test('a read during a deletion or a rename puts no outdated value into the cache', async () => {
   await using registry = await startRegistry()
   const { app, seed, operator, org, pusher, registryOperator } = registry
   const folder = await seed.group(org.uid, { name: 'team' })

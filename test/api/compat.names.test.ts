@@ -60,7 +60,7 @@ function call<S extends GenService<GenServiceMethods>, M extends keyof S['method
   return at.call(named, create(desc.input, init as never), { token: operator.token, ...options })
 }
 
-test('every method can be called by the names of the vendor and by ours', async () => {
+test('each method can be called with the names of the vendor and with ours', async () => {
   const today = await call(ours, GroupsService, 'getGroup', { uid: org })
   assert.equal(today.code, 0)
   for (const names of [preview, acme, acmePreview]) {
@@ -72,7 +72,7 @@ test('every method can be called by the names of the vendor and by ours', async 
   assert.equal(first.code, 0)
 })
 
-test('names of other products do not count, and our own packages have no other name', async () => {
+test('other names are not accepted, and packages without a counterpart have only our names', async () => {
   for (const typeName of [
     'other.platform.iam.v2.GroupsService',
     'acme.platform.iam.v3.GroupsService',
@@ -92,7 +92,7 @@ test('names of other products do not count, and our own packages have no other n
   assert.equal((await plain.withToken(registryToken).get('/v2/a/b/_acme/history/x')).status, 404)
 })
 
-test('an error has the names by which the method was called', async () => {
+test('an error uses the names with which the method was called', async () => {
   const missing = `${org}/${'0'.repeat(16)}`
   const seen = async (names: Names, options?: GrpcOptions) => {
     const { code, message, details } = await call(names, GroupsService, 'getGroup', { uid: missing }, options)
@@ -109,7 +109,7 @@ test('an error has the names by which the method was called', async () => {
   }
 })
 
-test('a call that waits for the terms gets the detail type of the version and of the name that was called', async () => {
+test('an error about terms has the detail type of the version and the names of the call', async () => {
   const typeOf = async (answer: Promise<GrpcAnswer>) => {
     const { code, details } = await answer
     assert.equal(code, 9)
@@ -146,7 +146,7 @@ async function bound(): Promise<{ group: string; serviceBindings: Json }> {
   return { group, serviceBindings: { INGESTER: identity.uid } }
 }
 
-test('a field with our name has the name of the vendor in JSON, and both names are accepted', async () => {
+test('a field with our product name has the name of the vendor in JSON, and both names are accepted', async () => {
   const { group, serviceBindings } = await bound()
   const path = `/iam/v2/accountAssociations/${group}`
   const created = ok(await operator.post(path, { name: 'clouds', acme: { serviceBindings } }))
@@ -180,7 +180,7 @@ function assertSame(answer: Answer, serviceBindings: Json): void {
   assert.deepEqual(ok(answer).acme, { serviceBindings }, answer.text)
 }
 
-test('version 1 has the vendor’s member too', async () => {
+test('version 1 also has the field name of the vendor', async () => {
   const { group, serviceBindings } = await bound()
   const path = `/iam/v1/account_associations/${group}`
   const made = ok(await operator.post(path, { name: 'clouds', acme: { serviceBindings } }))
@@ -195,7 +195,7 @@ test('version 1 has the vendor’s member too', async () => {
   assert.equal((await call(acme, GroupAccountAssociations, 'delete', { group })).code, 0)
 })
 
-test('over gRPC a mask may name the member either way', async () => {
+test('gRPC field masks accept both names of a field', async () => {
   const { group, serviceBindings } = await bound()
   const accountAssociation = { uid: group, name: 'clouds', pinfold: { serviceBindings: serviceBindings as never } }
   assert.equal(
@@ -222,7 +222,7 @@ test('over gRPC a mask may name the member either way', async () => {
   assert.equal(unknown.code, 3)
 })
 
-test('our own paths keep our names, and documents have the names of the vendor', async () => {
+test('our own paths keep our names, and documents use the names of the vendor', async () => {
   const answer = await operator.get(`/events/v2/subscriptions/${org}/${'0'.repeat(16)}/settings`)
   const [info] = answer.body.details
   assert.deepEqual([answer.body.code, info.domain], [5, 'pinfold.dev'])
@@ -232,7 +232,7 @@ test('our own paths keep our names, and documents have the names of the vendor',
   }
 })
 
-test('reflection lists every name, with files that describe it', async () => {
+test('gRPC reflection lists each name, with the files that describe it', async () => {
   const reflection = reflectionOf(pinfold.port)
   const names = await reflection.services()
   assert.equal(new Set(names).size, names.length)
@@ -274,7 +274,7 @@ test('reflection lists every name, with files that describe it', async () => {
   )
 })
 
-test('a subscription gets its events under the names that it was made by', async () => {
+test('a subscription gets events with the names with which it was created', async () => {
   await using receiver = await startReceiver()
   const { group, serviceBindings } = await bound()
   const sinkOf = (name: string) => `${receiver.url}?${name}`
@@ -311,7 +311,7 @@ test('a subscription gets its events under the names that it was made by', async
   assert.deepEqual(seen('updated'), [first2, first2, first2, wasOurs2])
 })
 
-test('a subscription may name types under both names', async () => {
+test('a subscription accepts event types with both names', async () => {
   await using receiver = await startReceiver()
   const group = (await pinfold.seed.group(org)).uid
   const subscribed = async (names: Names, types: string[]) => {
@@ -339,7 +339,7 @@ test('a subscription may name types under both names', async () => {
   assert.deepEqual(names.sort(), ['acme', 'acme', 'pinfold', 'pinfold'])
 })
 
-test('the history of a tag is at the vendor’s path as well', async () => {
+test('the tag history is also available at the path of the vendor', async () => {
   const named = (await pinfold.seed.group('', { name: 'shop' })).uid
   const repo = await pinfold.seed.repo(named, { name: 'web' })
   const { digest } = await plantTag(pinfold, repo.uid, 'stable', 'one')
@@ -354,7 +354,7 @@ test('the history of a tag is at the vendor’s path as well', async () => {
   assert.equal((await reader.get('/v2/shop/web/_other/history/stable')).status, 404)
 })
 
-test('keys of an overlay that begin as ours or the vendor’s are reserved', async () => {
+test('overlay keys that begin with our name or the name of the vendor are reserved', async () => {
   const repo = await pinfold.seed.repo(org)
   const patch = (customOverlay: Json) => operator.patch(`/registry/v2/repos/${repo.uid}`, { customOverlay })
   const fieldsOf = ({ body }: Answer): string[] =>
@@ -370,7 +370,7 @@ test('keys of an overlay that begin as ours or the vendor’s are reserved', asy
   assert.deepEqual([faultless.body.code, fieldsOf(faultless)], [9, []])
 })
 
-test('the issuer is at the name of the API, and the exchange has the vendor’s name there', async () => {
+test('the issuer URL is the API host, and the token exchange has the path of the vendor', async () => {
   const { issuer } = ok(await pinfold.anonymous.get('/.well-known/openid-configuration'))
   assert.equal(issuer, pinfold.url)
   const answers = [acme, ours].map((names) => call(names, SecurityTokenService, 'exchange', { aud: [issuer] }))
@@ -378,7 +378,7 @@ test('the issuer is at the name of the API, and the exchange has the vendor’s 
   for (const names of [acme, ours]) assert.equal((await call(names, SecurityTokenService, 'exchange', {})).code, 3)
 })
 
-test('ignores headers by which clients describe themselves, and refuses a request that is too large', async () => {
+test('ignores headers in which clients describe themselves, and refuses requests that are too large', async () => {
   const headers = {
     traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
     'x-acme-client': 'sdk/1.2',
@@ -393,7 +393,7 @@ test('ignores headers by which clients describe themselves, and refuses a reques
   assert.ok([3, 8].includes(code), String(code))
 })
 
-test('a registration is an event by the person who registered, under the name of the vendor', async () => {
+test('a registration sends an event with the name of the vendor, caused by the person who registered', async () => {
   await using issuer = await startIssuer()
   await using receiver = await startReceiver()
   await using open = await startPinfold({
@@ -414,7 +414,7 @@ test('a registration is an event by the person who registered, under the name of
   assert.equal(told.headers['ce-bodytype'], 'acme.platform.auth.Session')
 })
 
-test('the settings take a name that can stand for ours, and nothing else', async () => {
+test('refuses vendor names that are reserved, malformed, or equal to a field of the contract', async () => {
   const read = (PINFOLD_COMPAT_VENDOR: string, more: Record<string, string> = {}) =>
     readConfig({ PINFOLD_COMPAT_VENDOR, ...more })
   for (const taken of ['svc', 'oci', 'google', 'grpc', 'pinfold']) {
@@ -435,7 +435,7 @@ test('the settings take a name that can stand for ours, and nothing else', async
   )
 })
 
-test('a vendor without a domain gets one from its name', async () => {
+test('a vendor without a domain gets a domain from its name', async () => {
   await using other = await startPinfold({ compatVendor: 'acme' })
   const uid = '0'.repeat(40)
   const { details } = (await other.operator.get(`/iam/v2/groups/${uid}`)).body

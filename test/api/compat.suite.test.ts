@@ -19,7 +19,7 @@ const files = globSync(
   { cwd: root },
 )
 
-test('the API tests pass under the names of a vendor', { timeout: 840_000 }, async () => {
+test('the API tests pass with the names of a vendor', { timeout: 840_000 }, async () => {
   assert.equal(files.length, 16)
   // A child that believes to be a part of this run reports in another way. All files share its process, which loads the
   // program once.

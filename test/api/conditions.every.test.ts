@@ -51,7 +51,7 @@ async function twice(sending: Sending, headers: Record<string, string>): Promise
   return answer
 }
 
-test('every method that changes something does so once, and only from the state that the client names', async () => {
+test('each changing method runs a repeated request once, and returns 412 for a stale ETag', async () => {
   const seen = { subject: 0, none: 0 }
   const others: string[] = []
   await makeCalls(async (sending) => {
@@ -82,7 +82,7 @@ test('every method that changes something does so once, and only from the state 
   assert.ok(seen.subject > 40 && seen.none > 30, JSON.stringify(seen))
 })
 
-test('every method that changes something does so from any state where the client asks only that there is one', async () => {
+test('with If-Match: * each changing method runs if the resource exists, and returns 412 otherwise', async () => {
   const seen = { there: 0, missing: 0, none: 0 }
   await makeCalls(async (sending) => {
     const { endpoint, name, send } = sending
@@ -147,7 +147,7 @@ function outputOnly(
   })
 }
 
-test('each field that no client writes is known as passing or as changed by a caller', () => {
+test('this test or the code lists each output-only field, as changed by a write or without a write', () => {
   const resources = new Set(endpoints.flatMap((endpoint) => subjects.of(endpoint)?.resource ?? []))
   const found = [...resources].map((desc) => {
     const always = ['uid', 'createTime', 'updateTime']

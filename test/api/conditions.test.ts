@@ -31,7 +31,7 @@ const patch = (group: Json, description: string, headers: Record<string, string>
 const etagOf = async (group: Json): Promise<string> => (await editor.get(pathOf(group))).headers.get('etag')!
 const reasonOf = ({ body }: Answer): string => body.details[0].reason
 
-test('two changes in one millisecond have two etags, and the first one is stale after the second', async () => {
+test('two changes within one millisecond have different ETags, and the first ETag is stale after the second change', async () => {
   const group = await folder()
   const first = await etagOf(group)
   const one = await patch(group, 'one', { 'if-match': first })
@@ -46,7 +46,7 @@ test('two changes in one millisecond have two etags, and the first one is stale 
   assert.equal(ok(await editor.get(pathOf(group))).description, 'two')
 })
 
-test('one of several concurrent changes with the same ETag succeeds, and the others get 412', async () => {
+test('one of several concurrent changes with the same ETag succeeds; the others get 412', async () => {
   const group = await folder()
   for (let round = 0; round < 3; round++) {
     const etag = await etagOf(group)
@@ -59,7 +59,7 @@ test('one of several concurrent changes with the same ETag succeeds, and the oth
   }
 })
 
-test('a tag is named by its digest too, moved only from there and made only where there is none, in both versions', async () => {
+test('tag conditions accept a digest: If-Match moves the tag only from it, If-None-Match: * only creates, in both versions', async () => {
   const repo = await scene.pinfold.seed.repo(scene.org.uid)
   const tag = await plantTag(scene.pinfold, repo.uid, 'stable', 'one')
   const two = await plantManifest(scene.pinfold, repo.uid, 'two')
@@ -91,7 +91,7 @@ test('a tag is named by its digest too, moved only from there and made only wher
   assert.equal(statuses.filter((status) => status === 412).length, 9, statuses.join(' '))
 })
 
-test('gRPC has the same conditions in its metadata', async () => {
+test('gRPC accepts the same conditions as metadata', async () => {
   const group = await folder()
   const client = new grpc.Client(`127.0.0.1:${scene.pinfold.port}`, grpc.credentials.createInsecure())
   const call = (name: string, bytes: Uint8Array, more: Record<string, string> = {}) =>
@@ -130,7 +130,7 @@ test('gRPC has the same conditions in its metadata', async () => {
   client.close()
 })
 
-test('a request that comes many times at once is carried out once, and answered the same', async () => {
+test('a request sent many times at once with one idempotency key runs once, and each answer is the same', async () => {
   const before = (await scene.pinfold.events()).length
   const body = { name: 'made-once' }
   const headers = { 'idempotency-key': '"b7c1"' }
@@ -149,7 +149,7 @@ test('a request that comes many times at once is carried out once, and answered 
   )
 })
 
-test('the organization of the session is part of a request that is sent again', async () => {
+test('refuses an idempotency key that was used with a session of another organization', async () => {
   const { pinfold } = scene
   const orgs = [await pinfold.seed.group(), await pinfold.seed.group()]
   const person = (await pinfold.seed.person()).uid
@@ -172,7 +172,7 @@ test('the organization of the session is part of a request that is sent again', 
   assert.deepEqual([refused.status, refused.status === 400 && reasonOf(refused)], [400, 'REQUEST_ID_REUSED'])
 })
 
-test('does not store failed answers, and gives no stored answer to a caller that lost the permission', async () => {
+test('does not store failed answers, and returns no stored answer after the caller lost the permission', async () => {
   const group = await folder()
   const key = { 'idempotency-key': 'fails' }
   assert.equal((await patch(group, 'x', { ...key, 'if-match': '"stale"' })).status, 412)
@@ -187,7 +187,7 @@ test('does not store failed answers, and gives no stored answer to a caller that
   assert.equal((await send()).status, 403)
 })
 
-test('a lost answer is not made up, and no request runs twice', async () => {
+test('a request whose answer was lost does not run again, and gets no invented answer', async () => {
   const group = await folder()
   const { db } = scene.pinfold.app
   assert.equal((await patch(group, 'lost', { 'idempotency-key': 'lost' })).status, 200)
@@ -198,7 +198,7 @@ test('a lost answer is not made up, and no request runs twice', async () => {
   assert.equal((await scene.pinfold.events()).length, before)
 })
 
-test('refuses malformed conditions by the name of the header', async () => {
+test('refuses a malformed condition, and names the header', async () => {
   const group = await folder()
   const bad: Record<string, string>[] = [
     { 'if-match': 'unquoted' },
@@ -217,7 +217,7 @@ test('refuses malformed conditions by the name of the header', async () => {
   assert.equal((await patch(missing, 'gone', { 'if-match': '*' })).status, 404)
 })
 
-test('stores no answers of requests in the clear, and deletes them after a day', async () => {
+test('stores answers encrypted, and deletes them after a day', async () => {
   const { app } = scene.pinfold
   const headers = { 'idempotency-key': 'secret' }
   const made = await editor.call(
@@ -247,7 +247,7 @@ test('stores no answers of requests in the clear, and deletes them after a day',
   assert.equal(Number(left!.n), 1)
 })
 
-test('stores a limited size of answers for each caller and day, and marks later requests only as carried out', async () => {
+test('limits the size of stored answers per caller and day; a repeat beyond it only learns that the request was carried out', async () => {
   const { repeats, db } = scene.pinfold.app
   const answer = Buffer.alloc(256 * 1024, 'a')
   const keep = async (caller: string, key: string, bytes: Buffer = answer) => {

@@ -27,7 +27,9 @@ async function answers(socket: net.Socket): Promise<boolean> {
 }
 const portOf = (url: string): number => Number(new URL(url).port)
 
-test('limits the connections of a client as configured, to both addresses together', { skip: !own }, async () => {
+test('limits the connections of a client as configured, for the main and the metrics address together', {
+  skip: !own,
+}, async () => {
   const anywhere = { host: '0.0.0.0', port: 0 }
   await using pinfold = await startPinfold({ listen: anywhere, metricsListen: anywhere, connectionsPerSource: 3 })
   const { port, metricsUrl } = pinfold
@@ -45,7 +47,7 @@ test('limits the connections of a client as configured, to both addresses togeth
   for (const socket of open) socket.destroy()
 })
 
-test('the address of the metrics has a bound of its own, also for clients on this machine', async () => {
+test('the metrics address has its own connection limit, also for clients on this machine', async () => {
   await using pinfold = await startPinfold({ metricsListen: { host: '127.0.0.1', port: 0 } })
   const port = portOf(pinfold.metricsUrl!)
   const open: net.Socket[] = []

@@ -18,7 +18,7 @@ import { plantTag } from '../support/tags.ts'
 const own = { 'sec-fetch-site': 'same-origin' }
 const json = { ...own, 'content-type': 'application/json' }
 
-test('every address of the console returns one page, whose CSP allows only its own paths', async () => {
+test('each URL of the console returns the same page, with a CSP for its own paths only', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()
@@ -50,7 +50,7 @@ test('every address of the console returns one page, whose CSP allows only its o
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET'])
 })
 
-test('assets have a content hash in their path and are cached forever; other paths are 404', async () => {
+test('assets have a content hash in their path and are cached forever; returns 404 for other paths', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()
@@ -71,7 +71,7 @@ test('assets have a content hash in their path and are cached forever; other pat
   }
 })
 
-test('the session cookie has the rights of its person, and works only for the console', async () => {
+test('the session cookie has the rights of its user, and works only for the console', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   const { uid, email } = scene.somebody()
@@ -98,7 +98,7 @@ test('the session cookie has the rights of its person, and works only for the co
   assert.equal((await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: own })).status, 401)
 })
 
-test('a page of another origin cannot send requests with the session of a person', async () => {
+test('a page of another origin cannot send requests with the session of a user', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   const { uid } = scene.somebody()
@@ -129,7 +129,7 @@ test('a page of another origin cannot send requests with the session of a person
   assert.equal((await make(own)).status, 409)
 })
 
-test('forged writes of a viewer are refused', async () => {
+test('refuses forged writes with the cookie of a viewer', async () => {
   await using scene = await startSignInScene()
   const { url, seed } = scene.pinfold
   scene.somebody()
@@ -160,7 +160,7 @@ test('forged writes of a viewer are refused', async () => {
   }
 })
 
-test('every write of the contract that a viewer has no permission for is refused with their cookie', async () => {
+test('refuses each write of the contract that a viewer has no permission for, with the cookie of the viewer', async () => {
   await using scene = await startSignInScene()
   const { url, seed } = scene.pinfold
   scene.somebody()
@@ -185,7 +185,7 @@ test('every write of the contract that a viewer has no permission for is refused
   }
 })
 
-test('the session cookie reads proofs and the policy of a log, and no other path of the logs', async () => {
+test('the session cookie can read proofs and the policy of a log, but no other log path', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org } = scene
   const { url, operator } = pinfold

@@ -15,7 +15,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const get = (path: string) => pinfold.anonymous.get(path)
 const linksOf = (html: string) => [...html.matchAll(/<a href="([^"]*)">/g)].map((match) => match[1]!)
 
-test('every link of every page leads to a page of the server, and to a place on it', async () => {
+test('each link in the documentation leads to an existing page and anchor', async () => {
   const pages = new Map<string, string>()
   const links: string[] = ['/docs']
   for (const link of links) {
@@ -38,7 +38,7 @@ test('every link of every page leads to a page of the server, and to a place on 
     assert.ok(all.includes(`<code>${method.fullName}</code>`), method.fullName)
 })
 
-test('the page of a method shows its fields, its permissions and its answer', async () => {
+test('the page of a method shows its fields, permissions and response', async () => {
   const { text } = await get('/docs/registry.v2.ReposService')
   const part = /<h2 id="createrepo">[\s\S]*?(?=<h2)/.exec(text)![0]
   for (const said of [
@@ -54,7 +54,7 @@ test('the page of a method shows its fields, its permissions and its answer', as
   }
 })
 
-test('a page can load only its style, and contains no script', async () => {
+test('a documentation page can load only its stylesheet, and contains no script', async () => {
   for (const path of ['/docs', '/docs/', '/docs/errors', '/docs/iam.v2.GroupsService']) {
     const { text, headers } = await get(path)
     const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!
@@ -68,7 +68,7 @@ test('a page can load only its style, and contains no script', async () => {
   }
 })
 
-test('returns 404 for paths that are no page of the documentation', async () => {
+test('returns 404 for paths that are no documentation page', async () => {
   for (const path of [
     '/docs/nothing',
     '/docs/README',

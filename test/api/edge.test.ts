@@ -104,7 +104,7 @@ function overHttp2(session: http2.ClientHttp2Session): Send {
 
 const policy = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-test('every answer forbids scripts and has a request ID, over HTTP/1.1 and HTTP/2', async () => {
+test('each response forbids scripts and has a request ID, over HTTP/1.1 and HTTP/2', async () => {
   const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
   const ways: Record<string, Send> = { 'HTTP/1.1': overHttp1, 'HTTP/2': overHttp2(session) }
   try {
@@ -123,7 +123,7 @@ test('every answer forbids scripts and has a request ID, over HTTP/1.1 and HTTP/
   }
 })
 
-test('a blob and a part of it forbid scripts, too', async () => {
+test('responses with a blob or a range of a blob also forbid scripts', async () => {
   const { digest: page } = await registry.pusher.pushBlob('acme/app', '<script>alert(1)</script>')
   for (const [status, range] of [
     [200, {}],
@@ -135,7 +135,7 @@ test('a blob and a part of it forbid scripts, too', async () => {
   }
 })
 
-test('malformed requests get an answer that allows no scripts', async () => {
+test('responses to malformed requests forbid scripts', async () => {
   await using server = await serve({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
   const head = 'GET /ping/v2/ping HTTP/1.1\r\n'
   const bytes: [status: number, text: string][] = [
@@ -156,7 +156,7 @@ test('malformed requests get an answer that allows no scripts', async () => {
   }
 })
 
-test('malformed bytes after a request are not answered in the middle of its answer', async () => {
+test('malformed bytes after a request do not interrupt the response to the request', async () => {
   using connection = await connectRaw(registry.listenPort)
   const authorization = `authorization: Bearer ${registry.operator.token}`
   connection.write(`GET /events/v2/stream HTTP/1.1\r\nhost: a\r\n${authorization}\r\n\r\n`)
@@ -166,7 +166,7 @@ test('malformed bytes after a request are not answered in the middle of its answ
   assert.doesNotMatch(connection.received(), /HTTP\/1\.1 400/)
 })
 
-test('a path that only resembles one of an entry point is answered by the API, which has no such path', async () => {
+test('a path that only resembles an entry point gets 404 from the API', async () => {
   for (const path of [
     '/v2x',
     '/v22/',
@@ -187,7 +187,7 @@ test('a path that only resembles one of an entry point is answered by the API, w
   }
 })
 
-test('a request at any entry point is one log line and one measurement', async () => {
+test('each request writes one log line and one measurement, at each entry point', async () => {
   const logged = captureLog('debug')
   await using server = await serve({}, { log: logged.log })
   const base = `http://127.0.0.1:${server.port}`
@@ -249,7 +249,7 @@ const closed: Record<string, RegExp> = {
   mcp: new RegExp(`^(?:${verb} /mcp|initialize|ping|notification|server/discover|tools/(?:list|call)|[A-Z][A-Za-z]+)$`),
 }
 
-test('the labels of the metrics come from closed sets, whatever a client invents, over every protocol', async () => {
+test('metric labels come from fixed sets, for any client input and over each protocol', async () => {
   const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
   using grpc = openGrpc(registry.listenPort)
   const paths = [
@@ -292,7 +292,7 @@ test('the labels of the metrics come from closed sets, whatever a client invents
   assert.doesNotMatch(shown, /invented|BREW|PROPFIND|xxxx/i)
 })
 
-test('a form that does not end in time gets an answer, over HTTP/2 too', async () => {
+test('a form that is not sent in time gets an error response, also over HTTP/2', async () => {
   await using server = await serve({ requestTimeoutMs: 200, headersTimeoutMs: 200 })
   const session = http2.connect(server.localUrl)
   try {

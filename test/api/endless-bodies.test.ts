@@ -68,7 +68,7 @@ after(async () => {
   await registry[Symbol.asyncDispose]()
 })
 
-test('ends endless bodies over HTTP/1.1', async () => {
+test('stops reading endless bodies over HTTP/1.1', async () => {
   const ended = asks.map(async ({ method, path, headers = {} }) => {
     using connection = await connectRaw(hasty.port)
     const lines = Object.entries({ host: 'a', 'transfer-encoding': 'chunked', ...headers })
@@ -83,13 +83,13 @@ test('ends endless bodies over HTTP/1.1', async () => {
   await idle()
 })
 
-test('ends endless bodies over HTTP/2', async () => {
+test('stops reading endless bodies over HTTP/2', async () => {
   const ended = asks.map(({ method, path, headers = {} }) => endless({ ':method': method, ':path': path, ...headers }))
   await Promise.all(ended)
   await idle()
 })
 
-test('ends endless messages over gRPC', async () => {
+test('stops reading endless messages over gRPC', async () => {
   const getRepo = `/${ReposService.typeName}/GetRepo`
   const calls: [path: string, token?: string | undefined][] = [
     [getRepo],

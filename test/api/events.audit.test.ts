@@ -25,7 +25,7 @@ function ticking(): () => Date {
   return () => new Date(now++)
 }
 
-test('records a change of access with actor, change, time and origin', async () => {
+test('records an access change with actor, change, time and origin', async () => {
   await using pinfold = await startPinfold({ trustedProxies: ['127.0.0.1'] })
   const org = (await pinfold.seed.group()).uid
   const owner = await pinfold.seed.member(org, roleUids.owner)
@@ -60,7 +60,7 @@ test('records a change of access with actor, change, time and origin', async () 
   assert.match(deleted.requestId, /^[0-9a-f-]{36}$/)
 })
 
-test('the log names the outside token that a build job has signed in with', async () => {
+test('the audit log names the external token with which a build job signed in', async () => {
   await using pinfold = await startPinfold()
   const org = (await pinfold.seed.group()).uid
   const owner = await pinfold.seed.member(org, roleUids.owner)
@@ -79,7 +79,7 @@ test('the log names the outside token that a build job has signed in with', asyn
   assert.deepEqual(JSON.parse(last.act), act)
 })
 
-test('every change of access is in the audit log, and nothing else is', async () => {
+test('the audit log contains each access change and nothing else', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed, operator } = pinfold
   const org = (await seed.group()).uid
@@ -102,7 +102,7 @@ test('every change of access is in the audit log, and nothing else is', async ()
   assert.equal(body.totalCount, '6')
 })
 
-test('the newest entries come first, and paging neither hides nor repeats any', async () => {
+test('lists the newest entries first, and pages neither omit nor repeat entries', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed, operator } = pinfold
   const org = (await seed.group()).uid
@@ -135,7 +135,7 @@ test('the newest entries come first, and paging neither hides nor repeats any', 
   assertInvalid(await operator.get(`${path}?order_by=uid`), 'order_by')
 })
 
-test('entries are filtered by actor, subject, type, time and place, alone and together', async () => {
+test('filters entries by actor, subject, type, time and scope, alone and combined', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed } = pinfold
   const orgs = [(await seed.group()).uid, (await seed.group()).uid]
@@ -182,7 +182,7 @@ test('entries are filtered by actor, subject, type, time and place, alone and to
   }
 })
 
-test('an invalid filter is refused, and so is a page token with another filter', async () => {
+test('refuses an invalid filter, and a page token that was made for another filter', async () => {
   await using pinfold = await startPinfold()
   for (let i = 0; i < 3; i++) await pinfold.seed.group()
   const get = (query: string) => pinfold.operator.get(`${path}?${query}`)
@@ -198,7 +198,7 @@ test('an invalid filter is refused, and so is a page token with another filter',
   assertInvalid(await get(`page_size=1&page_token=${token}`), 'page_token')
 })
 
-test('owners read the audit log of the groups that they own, and other members do not', async () => {
+test('owners can read the audit log of their groups; other members cannot', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed } = pinfold
   const org = (await seed.group()).uid
@@ -234,7 +234,7 @@ test('owners read the audit log of the groups that they own, and other members d
   }
 })
 
-test('the audit log of a group is still there after the group is deleted', async () => {
+test('keeps the audit log of a group after the group is deleted', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed, operator } = pinfold
   const org = (await seed.group()).uid
@@ -251,7 +251,7 @@ test('the audit log of a group is still there after the group is deleted', async
   assert.deepEqual([last.group, last.subject, last.type], ['/', other, `${iam}.group.deleted.v1`])
 })
 
-test('gRPC answers the same', async () => {
+test('gRPC returns the same entries as REST', async () => {
   await using pinfold = await startPinfold()
   const org = await pinfold.seed.group()
   using grpc = grpcClientOf(pinfold, AuditService, pinfold.operator.token)
@@ -262,7 +262,7 @@ test('gRPC answers the same', async () => {
   await assert.rejects(grpc.getAuditEntry({ uid: org.uid }), { code: 5 })
 })
 
-test('entries are kept forever unless a setting limits their age', async () => {
+test('keeps entries forever unless a setting limits their age', async () => {
   let now = Date.parse('2026-03-01T12:00:00.000Z')
   await using pinfold = await startPinfold({ clock: () => new Date(now), auditDays: 10 })
   const { app, seed } = pinfold
@@ -285,7 +285,7 @@ test('entries are kept forever unless a setting limits their age', async () => {
   assert.deepEqual([subjectsOf(await list(late)), await count(), await keysLeft()], [[kept.uid], '1', keysOfOne])
 })
 
-test('counts matches up to a limit, and omits larger totals', async () => {
+test('counts matching entries up to a limit, and omits larger totals', async () => {
   await using pinfold = await startPinfold()
   for (let i = 0; i < 5; i++) await pinfold.seed.group()
   const everywhere = [{ below: '/' }]

@@ -18,7 +18,7 @@ const node = 'by-hand'
 const settingsOf = (pinfold: Pinfold, uid: string): Promise<Json> =>
   pinfold.operator.get(`/events/v2/subscriptions/${uid}/settings`).then(({ body }) => body)
 
-test('a paused subscription keeps its position, and gets its events in order and once after it is resumed', async () => {
+test('a paused subscription keeps its position, and gets its events once and in order after it is resumed', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { operator, seed } = pinfold
@@ -106,7 +106,7 @@ function serve({ pinfold: { app }, subscriber }: Stage) {
 
 const subjects = (lanes: readonly Lane[]) => lanes.map(({ subject }) => subject)
 
-test('a subscription is sent the events of its group and its types, and none twice', async () => {
+test('a subscription gets each event of its group and types once', async () => {
   const staged = await stage()
   const { pinfold, org, folder, uid, routed, own, behind, rows } = staged
   await using _ = pinfold
@@ -131,7 +131,7 @@ test('a subscription is sent the events of its group and its types, and none twi
   assert.deepEqual(await serve(staged).take(), [], 'nor after a crash')
 })
 
-test('after a crash only events without an ended attempt are sent, in order for each subject', async () => {
+test('after a crash, only events without a finished attempt are sent, in order for each subject', async () => {
   const staged = await stage()
   const { pinfold, folder, subscriber, routed, own, behind, rows } = staged
   await using _ = pinfold
@@ -174,7 +174,7 @@ test('after a crash only events without an ended attempt are sent, in order for 
   assert.deepEqual(await app.db.all(sql`SELECT subject FROM delivery_lanes`), [])
 })
 
-test('a node that has lost a queue writes nothing about events that it has tried', async () => {
+test('a node that lost its queue lease stores no results of its attempts', async () => {
   const staged = await stage()
   const { pinfold, folder, routed, own, behind, rows } = staged
   await using _ = pinfold
@@ -189,7 +189,7 @@ test('a node that has lost a queue writes nothing about events that it has tried
   assert.deepEqual([await rows(), await behind()], [[], before])
 })
 
-test('events that are no longer kept are passed over at once, however many they are', async () => {
+test('skips any number of expired events at once', async () => {
   const staged = await stage()
   const { pinfold, folder, subscriber, routed, own, behind } = staged
   await using _ = pinfold
@@ -208,7 +208,7 @@ test('events that are no longer kept are passed over at once, however many they 
   assert.deepEqual([second.events.map(({ subject }) => subject), second.isEnd], [[last], true])
 })
 
-test('a queue that another node owns is not read', async () => {
+test('does not read a queue that another node owns', async () => {
   const staged = await stage()
   const { pinfold, folder, routed, own } = staged
   await using _ = pinfold
@@ -218,7 +218,7 @@ test('a queue that another node owns is not read', async () => {
   assert.deepEqual(await serve(staged).take(), [])
 })
 
-test('a sink that has failed for too long does not get events that are as old', async () => {
+test('a sink that failed for too long does not get events older than the limit', async () => {
   const staged = await stage()
   const { pinfold, folder, routed, own } = staged
   await using _ = pinfold

@@ -57,7 +57,7 @@ test('deliveries wait while a subscription is paused, and are sent when it is re
   assertInvalid(await operator.post(`${base}/${uid}:pause`, { reason: 'two\nlines' }), 'reason')
 })
 
-test('a subscription gets the types that it asks for', async () => {
+test('a subscription gets only the event types that it selects', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
@@ -81,7 +81,7 @@ test('a subscription gets the types that it asks for', async () => {
   }
 })
 
-test('a secret is shown once, its signatures pass the library of Standard Webhooks, and it overlaps with the next one', async () => {
+test('a secret is shown once, verifies with the Standard Webhooks library, and stays valid during the overlap', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
@@ -128,7 +128,7 @@ test('a secret is shown once, its signatures pass the library of Standard Webhoo
   }
 })
 
-test('a test event goes only to its subscription, at once, and reports its result', async () => {
+test('a test event is sent at once, only to its subscription, and returns the result', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   await using other = await startReceiver()
@@ -152,7 +152,7 @@ test('a test event goes only to its subscription, at once, and reports its resul
   assert.equal(receiver.got.length, 2)
 })
 
-test('deliveries are listed in either order, page by page, and each shows its attempts', async () => {
+test('lists deliveries in both orders and in pages, each with its attempts', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver((_, times) => (times === 1 ? { status: 503 } : undefined))
   const { seed, operator } = pinfold
@@ -198,7 +198,7 @@ test('deliveries are listed in either order, page by page, and each shows its at
   }
 })
 
-test('past deliveries are sent again with the same ID, all of a request or none', async () => {
+test('redelivers past events with the same ID; a request sends all of its deliveries or none', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
@@ -233,7 +233,7 @@ test('past deliveries are sent again with the same ID, all of a request or none'
   assert.deepEqual(new Set(receiver.got.slice(5).map(({ id }) => id)), new Set(wanted.map(({ eventId }) => eventId)))
 })
 
-test('events of a time are replayed in their order, also to a subscription that is newer', async () => {
+test('replays events of a time range in order, also to a subscription created later', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
@@ -260,7 +260,7 @@ test('events of a time are replayed in their order, also to a subscription that 
   assertInvalid(await replay({ startTime: createTime, endTime: createTime }), 'end_time')
 })
 
-test('a replay creates only as many deliveries as may wait, and resumes where it ended', async () => {
+test('a replay creates deliveries up to the queue limit, and continues later from there', async () => {
   await using pinfold = await startPinfold()
   const { seed, operator, app } = pinfold
   const org = await seed.group()
@@ -286,7 +286,7 @@ test('a replay creates only as many deliveries as may wait, and resumes where it
   assert.equal(new Set((deliveries as Json[]).map(({ eventId }) => eventId)).size, 6)
 })
 
-test('all methods require the capability on the subscription, before anything is looked up', async () => {
+test('each method requires the capability on the subscription before the server looks it up', async () => {
   await using pinfold = await startPinfold()
   const { seed } = pinfold
   const org = await seed.group()
@@ -319,7 +319,7 @@ test('all methods require the capability on the subscription, before anything is
   assertNotFound(await editor.patch(`${base}/${gone}/settings`, { types: [] }), type, gone)
 })
 
-test('events of subscription settings have neither the state of the queue nor the end of an old secret', async () => {
+test('events about subscription settings contain neither the queue state nor the end of an old secret', async () => {
   await using pinfold = await startPinfold(localSinks)
   const { seed, operator, app } = pinfold
   const { uid } = await seed.subscription((await seed.group()).uid, 'http://127.0.0.1:9/sink')

@@ -12,7 +12,7 @@ async function subscribe(pinfold: Pinfold, group: string, sink: string): Promise
 
 const types = (got: readonly Received[]) => got.map(({ type }) => type.replace('dev.pinfold.api.', ''))
 
-test('a repo and a role binding arrive as signed CloudEvents in binary mode', async () => {
+test('events of a repository and a role binding arrive as signed CloudEvents in binary mode', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const org = await pinfold.seed.group()
@@ -52,7 +52,7 @@ test('a repo and a role binding arrive as signed CloudEvents in binary mode', as
   assert.equal(bound.json.body.role.uid, roleUids.viewer)
 })
 
-test('a subscription gets events of its group and the groups below, from its creation until its deletion', async () => {
+test('a subscription gets events of its group and the groups below while the subscription exists', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using all = await startReceiver()
   await using folder = await startReceiver()
@@ -89,7 +89,7 @@ test('a subscription gets events of its group and the groups below, from its cre
   assert.deepEqual(deleted.json.body, { uid: second })
 })
 
-test('each subject keeps its order and waits only for itself, while a receiver fails at random', async () => {
+test('keeps the order of each subject while a receiver fails at random, and delays no other subject', async () => {
   await using pinfold = await startPinfold(localSinks)
   let dice = 7
   await using receiver = await startReceiver(() => {
@@ -143,7 +143,7 @@ test('a failing subject does not block other subjects', async () => {
   )
 })
 
-test('an unreachable sink delays no other sink, and gets all its events after it is back', async () => {
+test('an unreachable sink delays no other sink, and gets all its events when it is reachable again', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using away = await startReceiver()
   await using here = await startReceiver()
@@ -169,7 +169,7 @@ test('an unreachable sink delays no other sink, and gets all its events after it
   )
 })
 
-test('a push arrives with what was pushed in its headers, and the removal of a group mapping with its provider', async () => {
+test('a push event has the pushed content in its headers, and the removal of a group mapping has its provider', async () => {
   await using issuer = await startIssuer()
   await using registry = await startRegistry({ ...localSinks, allowInsecureIssuers: true })
   await using receiver = await startReceiver()
@@ -195,7 +195,7 @@ test('a push arrives with what was pushed in its headers, and the removal of a g
   assert.equal(mapped.headers['ce-identityprovider'], provider.uid)
 })
 
-test('events that are routed because a subscription is created wake the delivery and the streams', async () => {
+test('events that are routed at the creation of a subscription wake the deliveries and the streams', async () => {
   await using pinfold = await startPinfold({ ...localSinks, jobs: [] })
   const { app, seed } = pinfold
   const org = await seed.group()

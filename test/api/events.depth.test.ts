@@ -7,7 +7,7 @@ import { route } from '#domains/events/routing/routing.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
-test('events that wait are counted up to a limit for each queue and for all, and paused queues come last', async () => {
+test('counts waiting events up to a limit for each queue and in total, paused queues last', async () => {
   await using pinfold = await startPinfold()
   const { app, seed } = pinfold
   const org = await seed.group()
@@ -32,7 +32,7 @@ test('events that wait are counted up to a limit for each queue and for all, and
   assert.deepEqual(await counts(1000, 10_000, () => false), [0, 0])
 })
 
-test('a scrape of the metrics reads the depth of the queues once', async () => {
+test('reading the metrics counts the waiting events of the queues once', async () => {
   await using pinfold = await startPinfold()
   const { db } = pinfold.app
   let reads = 0

@@ -9,7 +9,7 @@ const settings = (pinfold: Pinfold, uid: string): Promise<Json> =>
 const deliveries = (pinfold: Pinfold, uid: string, query = ''): Promise<Json[]> =>
   pinfold.operator.get(`/events/v2/subscriptions/${uid}/deliveries?${query}`).then(({ body }) => body.deliveries)
 
-test('a sink that answers 410 is paused with the reason, and others get an event', async () => {
+test('pauses a subscription if its sink returns 410, with the reason and an event to other subscriptions', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using gone = await startReceiver(() => ({ status: 410 }))
   await using other = await startReceiver()
@@ -39,7 +39,7 @@ test('a sink that answers 410 is paused with the reason, and others get an event
   assert.ok(gone.accepted().some(({ id }) => id === gone.got[0]!.id))
 })
 
-test('a sink that asks for a pause gets no request during it', async () => {
+test('a sink that asks for a pause with Retry-After gets no request until it ends', async () => {
   await using pinfold = await startPinfold(localSinks)
   const org = await pinfold.seed.group()
   for (const answer of [
@@ -71,7 +71,7 @@ test('a sink that asks for a pause gets no request during it', async () => {
   }
 })
 
-test('a redirect is not followed, and other failures are retried with the same ID', async () => {
+test('does not follow redirects, and retries other failures with the same ID', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveryTimeoutMs: 1000 })
   await using elsewhere = await startReceiver()
   const answers: Answer[] = [
@@ -112,7 +112,7 @@ test('a redirect is not followed, and other failures are retried with the same I
   for (const [i, least] of [10, 20, 40, 50, 50].entries()) assert.ok(waits[i]! >= least, waits.join())
 })
 
-test('an expired delivery is given up, stays in the list, and does not block the next one of its subject', async () => {
+test('an expired delivery stays listed, is not tried again, and does not block the next delivery of its subject', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveryGiveUpMs: 1 })
   const { seed, operator } = pinfold
   await using receiver = await startReceiver(({ json }) =>
@@ -139,7 +139,7 @@ test('an expired delivery is given up, stays in the list, and does not block the
   assert.deepEqual(receiver.accepted()[1]!.id, dead!.eventId)
 })
 
-test('limits the concurrent deliveries to one sink as configured, also with two subscriptions', async () => {
+test('limits the concurrent deliveries to one sink as configured, also for two subscriptions', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveriesInFlight: 4 })
   await using receiver = await startReceiver()
   const { seed } = pinfold
@@ -157,7 +157,7 @@ test('limits the concurrent deliveries to one sink as configured, also with two 
   assert.equal(receiver.mostInFlight(), 4)
 })
 
-test('two subscriptions that share a sink share its limit, however slow it is', async () => {
+test('two subscriptions of one sink share its limit, however slow the sink is', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveriesInFlight: 4 })
   await using shared = await startReceiver()
   await using other = await startReceiver()

@@ -16,7 +16,7 @@ async function startStill(settings: Json = {}) {
   return { pinfold, clock, iso: (ms: number) => new Date(ms).toISOString() }
 }
 
-test('a delivery is given up as soon as it has the age of the setting', async () => {
+test('gives up a delivery as soon as it reaches the configured age', async () => {
   const { pinfold, clock } = await startStill({ deliveryGiveUpMs: second, deliveryRetryFirstMs: 10 })
   await using _ = pinfold
   const { seed, operator } = pinfold
@@ -46,7 +46,7 @@ test('a delivery is given up as soon as it has the age of the setting', async ()
   assert.deepEqual([await old.tried(2), await young.tried(2)], ['GIVEN_UP', 'WAITING'])
 })
 
-test('the secret before signs too until its overlap is over', async () => {
+test('the previous secret also signs until its overlap ends', async () => {
   const { pinfold, clock } = await startStill()
   await using _ = pinfold
   await using receiver = await startReceiver()
@@ -77,7 +77,7 @@ test('the secret before signs too until its overlap is over', async () => {
   assertInvalid(await rotate(`${7 * 86_400 + 1}s`), 'overlap')
 })
 
-test('a replay has the events from its start to just before its end, of the group of the subscription', async () => {
+test('a replay contains events from its start until just before its end, of the group of the subscription', async () => {
   const { pinfold, clock, iso } = await startStill()
   await using _ = pinfold
   await using receiver = await startReceiver()
@@ -106,7 +106,7 @@ test('a replay has the events from its start to just before its end, of the grou
   assertInvalid(await operator.post(`${base}/${uid}:replay`, none), 'end_time')
 })
 
-test('at most 100 deliveries are sent again at a time', async () => {
+test('redelivers at most 100 deliveries at a time', async () => {
   const { pinfold } = await startStill()
   await using _ = pinfold
   await using receiver = await startReceiver()

@@ -48,7 +48,7 @@ async function pushTags({ pusher }: Registry, tags: number): Promise<void> {
 const countOf = async ({ app }: Pick<Pinfold, 'app'>) =>
   (await app.db.get<{ count: number }>(sql`SELECT count(*) AS count FROM deliveries`))!.count
 
-test('a push of 100 tags stores no delivery for 200 subscriptions before an attempt has ended', async () => {
+test('a push of 100 tags with 200 subscriptions stores no delivery before its first attempt has ended', async () => {
   await using registry = await startRegistry()
   const { app, org } = registry
   const sinks = Array.from({ length: 200 }, (_, i) => `https://hooks.example.com/${i}`)
@@ -64,7 +64,7 @@ test('a push of 100 tags stores no delivery for 200 subscriptions before an atte
   assert.equal(behind!.count, sinks.length, 'each is a position')
 })
 
-test('all events of such a push arrive once at each subscription, in order for each subject', async () => {
+test('each of 200 subscriptions gets all events of a large push once, in order for each subject', async () => {
   const [subscriptions, tags] = [10, 40]
   await using registry = await startRegistry({ ...localSinks, quotaPendingDeliveries: 1 })
   await using receiver = await startReceiver()
@@ -132,7 +132,7 @@ async function stage(limit: number, events: number) {
   return { pinfold, org, uids, ids, since: first.createTime as string }
 }
 
-test('the quota bounds the stored deliveries of an organization, and 16 of each subscription are stored above it', async () => {
+test('the quota limits the stored deliveries of an organization; each subscription may exceed it by 16', async () => {
   const { pinfold, org, uids, since } = await stage(30, 60)
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -148,7 +148,7 @@ test('the quota bounds the stored deliveries of an organization, and 16 of each 
   assert.equal(shown.waiting, '90', 'stored or not')
 })
 
-test('replaying and redelivering are refused above the quota, and a replay goes on once there is room', async () => {
+test('refuses replays and redeliveries above the quota; a running replay continues when there is space', async () => {
   const { pinfold, org, uids, since } = await stage(20, 18)
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -172,7 +172,7 @@ test('replaying and redelivering are refused above the quota, and a replay goes 
   assert.equal(await pendingOf(app.db, org.uid), 12)
 })
 
-test('redelivering is refused with QUEUE_FULL when as many deliveries of the subscription wait as may', async () => {
+test('redelivery returns QUEUE_FULL if the subscription has the maximum number of waiting deliveries', async () => {
   const { pinfold, uids, ids, since } = await stage(0, 1)
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -189,7 +189,7 @@ test('redelivering is refused with QUEUE_FULL when as many deliveries of the sub
   assertBlocked(answer, uids[0]!, 'QUEUE_FULL')
 })
 
-test('an event for a queue that is behind wakes it, unless it is paused', async () => {
+test('a new event wakes a queue with a backlog, unless the queue is paused', async () => {
   const { pinfold, org, uids, ids } = await stage(100, 60)
   await using _ = pinfold
   const { app, seed, operator } = pinfold
@@ -209,7 +209,7 @@ test('an event for a queue that is behind wakes it, unless it is paused', async 
   )
 })
 
-test('keeps the newest deliveries that have ended, up to a number of each state', async () => {
+test('keeps the newest finished deliveries, up to a limit for each state', async () => {
   const { pinfold, ids } = await stage(100, 1)
   await using _ = pinfold
   const { app } = pinfold

@@ -58,7 +58,7 @@ async function missed({ pinfold: { app, seed }, org, place, routed, queue }: Sta
   return reader
 }
 
-test('events that are routed while the position of a queue is read are sent', async () => {
+test('sends events that are routed while the position of a queue is being read', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
   const reader = await missed(staged, 1)
@@ -66,7 +66,7 @@ test('events that are routed while the position of a queue is read are sent', as
   assert.deepEqual([reader.isBehind, reader.checkpoint()!.isDone], [false, false])
 })
 
-test('a queue keeps the position of events that its owner has not seen', async () => {
+test('a queue keeps its position before events that its owner has not read', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
   const { place, queue } = staged
@@ -99,7 +99,7 @@ async function replay({ pinfold: { app }, place }: Stage, { event, subject }: { 
   })
 }
 
-test('results of attempts are stored once if a commit gets no answer', async () => {
+test('stores results of attempts once, also if the commit gets no answer', async () => {
   for (const isCommitted of [true, false]) {
     const staged = await stage()
     await using _ = staged.pinfold
@@ -140,7 +140,7 @@ test('results of attempts are stored once if a commit gets no answer', async () 
   }
 })
 
-test('a queue that is lost while a delivery is prepared is given back', async () => {
+test('releases a queue whose lease is lost while a delivery is prepared', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
   const { pinfold, org, routed, queue: stored } = staged
@@ -173,7 +173,7 @@ test('a queue that is lost while a delivery is prepared is given back', async ()
   await results.close()
 })
 
-test('a replay of an event is read while the first attempt of the event is being stored', async () => {
+test('reads the replay of an event while the result of its first attempt is being stored', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
   const { pinfold, org, place, routed, queue } = staged
@@ -194,7 +194,7 @@ test('a replay of an event is read while the first attempt of the event is being
   )
 })
 
-test('a delivery whose result is being written is not read again', async () => {
+test('does not read a delivery again while its result is being stored', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
   const { pinfold, org, place, routed, queue } = staged
@@ -225,7 +225,7 @@ test('a delivery whose result is being written is not read again', async () => {
   await results.close()
 })
 
-test('a beat and results that are written lock queues in the same order', {
+test('lease renewals and stored results lock queues in the same order', {
   skip: !onPostgres && 'an embedded database has one writer',
 }, async () => {
   await using pinfold = await startPinfold()

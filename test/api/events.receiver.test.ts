@@ -84,7 +84,7 @@ async function deliver(
   return res.status
 }
 
-test('each error has its own status, and only valid events are handled', async () => {
+test('returns a different status for each error, and handles only valid events', async () => {
   const handled: ReceivedEvent[] = []
   const options = { issuer: issuer.url, group, secret, handle: (event: ReceivedEvent) => void handled.push(event) }
   await using receiver = await serve(createReceiver(options))
@@ -130,7 +130,7 @@ test('each error has its own status, and only valid events are handled', async (
   ])
 })
 
-test('a repeated event is handled once, unless its handling had failed', async () => {
+test('handles a repeated event once, unless handling it failed before', async () => {
   const handled: string[] = []
   let broken = true
   let waiting = Promise.withResolvers<void>()
@@ -153,14 +153,14 @@ test('a repeated event is handled once, unless its handling had failed', async (
   assert.equal(handled.at(-1), 'event-2')
 })
 
-test('an event is retried while the keys of the issuer are unavailable', async () => {
+test('asks for a retry while the keys of the issuer are unavailable', async () => {
   const closed = await serve(() => {})
   await closed[Symbol.asyncDispose]()
   await using receiver = await serve(createReceiver({ issuer: closed.url, group, handle: () => {} }))
   assert.equal(await deliver(receiver.url), 500)
 })
 
-test('accepts deliveries with the secret of the subscription, and refuses others', async () => {
+test('accepts deliveries signed with the secret of the subscription, and refuses others', async () => {
   // The other test has a server with the default.
   const signingAlgorithms = ['RS256', 'ES256'] as const
   const sinks = { deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true }
@@ -191,7 +191,7 @@ test('accepts deliveries with the secret of the subscription, and refuses others
   assert.deepEqual(handled, [repo.uid])
 })
 
-test('the example program accepts a delivery of a server', async () => {
+test('the example program accepts a delivery from a server', async () => {
   await using pinfold = await startPinfold({ deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true })
   const org = (await pinfold.seed.group()).uid
   const env = cleanEnv({ RECEIVER_ISSUER: pinfold.url, RECEIVER_GROUP: org, RECEIVER_LISTEN: '127.0.0.1:0' })

@@ -109,7 +109,7 @@ async function untilRest({ asked }: Queue, answer: (post: Post) => Answer): Prom
 
 const delivered = ({ entries }: Queue) => entries.filter(({ outcome }) => outcome?.result === 'delivered').length
 
-test('once a sink has recovered, all the others go on at once', async (t: TestContext) => {
+test('after a sink recovers, all its other queues continue at once', async (t: TestContext) => {
   await using pinfold = await startPinfold()
   const queue = await startQueue(pinfold, 12)
   // Each subject that fails alone waits for the longest time that it may, and the sink for the shortest.
@@ -129,7 +129,7 @@ test('once a sink has recovered, all the others go on at once', async (t: TestCo
   assert.deepEqual(queue.ends, [])
 })
 
-test('a 503 that asks for no pause is the fault of its subject, not of the whole sink', async () => {
+test('a 503 without Retry-After delays only its subject, not the whole sink', async () => {
   await using pinfold = await startPinfold()
   const queue = await startQueue(pinfold, 1)
   const resting = await untilRest(queue, () => ({ status: 503 }))
@@ -143,7 +143,7 @@ test('a 503 that asks for no pause is the fault of its subject, not of the whole
   assert.equal(delivered(queue), 20)
 })
 
-test('limits the wait that a sink asks for to a day', async () => {
+test('limits the pause that a sink can ask for to a day', async () => {
   for (const retryAfter of ['999999999', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
     for (const status of [429, 503]) {
       await using pinfold = await startPinfold()
@@ -154,7 +154,7 @@ test('limits the wait that a sink asks for to a day', async () => {
   }
 })
 
-test('a queue that gets something while it is given back goes on, and stays in hand', async () => {
+test('a queue that gets an event while it is being released continues with the same owner', async () => {
   await using pinfold = await startPinfold()
   const queue = await startQueue(pinfold, 1)
   const resting = await untilRest(queue, () => ({ status: 200 }))
@@ -173,7 +173,7 @@ test('a queue that gets something while it is given back goes on, and stays in h
   assert.deepEqual(queue.ends, [{ dueTime: undefined }])
 })
 
-test('an event that is added while a long lane is shortened keeps its place', async () => {
+test('an event that is added while a long per-subject queue is shortened keeps its position', async () => {
   await using pinfold = await startPinfold()
   const queue = await startQueue(pinfold, 1)
   const first = await queue.nextPost()
@@ -206,7 +206,7 @@ test('an event that is added while a long lane is shortened keeps its place', as
   )
 })
 
-test('a subject that fails has one row and a position, however long its backlog is, and others behind it are found', async () => {
+test('a failing subject stores one row and a position for any backlog, and the events of other subjects are found', async () => {
   await using pinfold = await startPinfold()
   const { app, seed, operator } = pinfold
   const queue = await startQueue(pinfold, 1)
@@ -268,7 +268,7 @@ test('one transaction routes a limited number of events, and stores no delivery'
   assert.deepEqual(await app.db.all(sql`SELECT id FROM deliveries`), [])
 })
 
-test('above the quota, a subscription whose subjects fail reads no more events than may have rows', async () => {
+test('above the quota, a subscription with failing subjects reads only as many events as it can store', async () => {
   await using pinfold = await startPinfold({ quotaPendingDeliveries: 1 })
   const queue = await startQueue(pinfold, 60)
   let isWell = false

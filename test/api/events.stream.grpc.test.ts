@@ -73,7 +73,7 @@ function follow(server: Pinfold, request: Request, token = server.operator.token
   }
 }
 
-test('events are streamed over gRPC, for longer than a request may take, and from where one left off', async () => {
+test('streams events over gRPC beyond the request timeout, and resumes after the last event', async () => {
   const org = (await pinfold.seed.group()).uid
   using first = follow(pinfold, { group: org, types: repos })
   await first.until(() => first.got.length > 16)
@@ -89,7 +89,7 @@ test('events are streamed over gRPC, for longer than a request may take, and fro
   assert.equal(second.events()[0]!.attributes.subject, made[1]!.uid)
 })
 
-test('refusals have their details, and a client that leaves frees its place', async () => {
+test('errors have details, and a disconnected client no longer counts for the stream limit', async () => {
   const bad = follow(pinfold, { after: 'x' })
   const { code, fields } = await bad.failed
   assert.deepEqual([code, fields], [3, ['after']])
@@ -114,7 +114,7 @@ test('refusals have their details, and a client that leaves frees its place', as
   for (const one of open) one[Symbol.dispose]()
 })
 
-test('a stop ends a stream over gRPC with UNAVAILABLE', async () => {
+test('a server stop ends a gRPC stream with UNAVAILABLE', async () => {
   const stopped = await startPinfold({ drainMs: 60_000 })
   using stream = follow(stopped, {})
   await stream.until(() => stream.got.length > 0)
@@ -136,7 +136,7 @@ test('ends a gRPC stream whose client does not read', async () => {
   assert.equal((await lazy.failed).code, 1)
 })
 
-test('server-sent events come over HTTP/2 as well', async () => {
+test('sends server-sent events over HTTP/2 too', async () => {
   const org = (await pinfold.seed.group()).uid
   const session = http2.connect(pinfold.url)
   const stream = session.request({

@@ -58,7 +58,7 @@ function received({ attributes, data, token }: EventStream['events'][number]): R
   return { id, type, subject, path: '', headers, raw: data, text: data, json: JSON.parse(data), status: 200 }
 }
 
-test('an event is streamed as it is delivered: the same attributes, body and proof', async () => {
+test('a streamed event has the same attributes, body and proof as a delivered event', async () => {
   await using receiver = await startReceiver()
   const org = await pinfold.seed.group()
   ok(await pinfold.operator.post(`/events/v2/subscriptions/${org.uid}`, { sink: receiver.url }))
@@ -78,7 +78,7 @@ test('an event is streamed as it is delivered: the same attributes, body and pro
   await verifyDelivery(received(event!), pinfold.url, org.uid)
 })
 
-test('without a group the proof names the highest place that the caller sees the event from', async () => {
+test('without a group, the proof names the highest group in which the caller can see the event', async () => {
   const org = (await pinfold.seed.group()).uid
   const folder = (await pinfold.seed.group(org)).uid
   const viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
@@ -96,7 +96,7 @@ test('without a group the proof names the highest place that the caller sees the
   }
 })
 
-test('a stream has the events of its group and types that the caller may see', async () => {
+test('a stream contains only events of its group and types that the caller can see', async () => {
   const [org, other] = [(await pinfold.seed.group()).uid, (await pinfold.seed.group()).uid]
   const [left, right] = [(await pinfold.seed.group(org)).uid, (await pinfold.seed.group(org)).uid]
   const viewer = await pinfold.as((await pinfold.seed.member(left, roleUids.viewer)).uid)
@@ -121,7 +121,7 @@ test('a stream has the events of its group and types that the caller may see', a
   assert.deepEqual(subjects(ofLeft), [made[6]])
 })
 
-test('a stream continues after the last ID, by header or query, and from the ID of a delivery', async () => {
+test('a stream resumes after the last event ID, by header or query, and after the ID of a delivery', async () => {
   const org = (await pinfold.seed.group()).uid
   using first = await follow(pinfold.operator, `group=${org}&${repos}`)
   const made: string[] = []
@@ -181,7 +181,7 @@ test('refuses an unknown ID and an expired one with different errors', async () 
   assertInvalid(answerOf(await follow(pinfold.operator, 'from=1')), 'from')
 })
 
-test('refuses a group that the caller may not see before it is looked up', async () => {
+test('refuses a group that the caller cannot see before the server looks it up', async () => {
   const [org, other] = [(await pinfold.seed.group()).uid, (await pinfold.seed.group()).uid]
   const viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
   assertDenied(answerOf(await follow(viewer, `group=${other}`)))
@@ -190,7 +190,7 @@ test('refuses a group that the caller may not see before it is looked up', async
   assertNotFound(answerOf(await follow(viewer, `group=${missing}`)), 'iam.pinfold.dev/Group', missing)
 })
 
-test('a stream follows changes of rights: events stop when a right is lost, and begin when it is granted', async () => {
+test('a stream follows permission changes: events stop when access is revoked and start when it is granted', async () => {
   const org = (await pinfold.seed.group()).uid
   const identity = await pinfold.seed.identity(org)
   const binding = await pinfold.seed.binding(org, identity.uid, roleUids.viewer)
@@ -213,7 +213,7 @@ test('a stream follows changes of rights: events stop when a right is lost, and 
   for (const stream of [free, named]) assert.ok(!subjects(stream).includes(hidden))
 })
 
-test('an idle stream of a group ends after its caller has lost the right, without any event', async () => {
+test('an idle stream ends when its caller loses access, also without an event', async () => {
   await using quiet = await startPinfold({ deliver: true, streamIdleMs: 20 })
   const org = (await quiet.seed.group()).uid
   const identity = await quiet.seed.identity(org)
@@ -237,7 +237,7 @@ test('an idle stream of a group ends after its caller has lost the right, withou
   assert.deepEqual(await quiet.app.db.all(sql`SELECT max(id) AS id FROM events_outbox`), [{ id }])
 })
 
-test('a stream ends when the token does', async () => {
+test('a stream ends when its token expires', async () => {
   let now = Date.now()
   await using aging = await startPinfold({ deliver: true, clock: () => new Date(now), streamIdleMs: 20 })
   const { token } = await aging.as(operatorUid, { lifetime: 60 })
@@ -247,7 +247,7 @@ test('a stream ends when the token does', async () => {
   assert.equal(stream.ending()!.code, 16)
 })
 
-test('a stream may last longer than a request, and sends keepalive messages', async () => {
+test('a stream can last longer than the request timeout, and sends keepalive messages', async () => {
   await using quick = await startPinfold({ deliver: true, requestTimeoutMs: 1500, streamIdleMs: 100 })
   using stream = await openStream(quick.url, quick.operator.token)
   await stream.until(() => stream.ids.length > 16)
@@ -255,7 +255,7 @@ test('a stream may last longer than a request, and sends keepalive messages', as
   await stream.until(() => subjects(stream).includes(uid))
 })
 
-test('limits the streams of a caller, and each stream that ends frees a place', async () => {
+test('limits the streams of each caller, and counts only open streams', async () => {
   await using few = await startPinfold({ deliver: true, streamsPerCaller: 2, streamIdleMs: 20 })
   const someone = await few.as((await few.seed.person()).uid)
   const first = await openStream(few.url, someone.token)
@@ -290,7 +290,7 @@ test('ends a stream whose client does not read', async () => {
   assert.ok(!lazy.received().includes('event: status'))
 })
 
-test('a stop ends every stream cleanly', async () => {
+test('a server stop ends each stream without an error', async () => {
   const stopped = await startPinfold({ drainMs: 60_000 })
   const streams = await Promise.all([1, 2, 3].map(() => openStream(stopped.url, stopped.operator.token)))
   await stopped[Symbol.asyncDispose]()
@@ -300,7 +300,7 @@ test('a stop ends every stream cleanly', async () => {
   }
 })
 
-test('with many concurrent writers, all streams have the same order of events, also after a reconnect', async () => {
+test('with many concurrent writers, all streams have the same event order, also after a reconnect', async () => {
   const org = (await pinfold.seed.group()).uid
   const query = `group=${org}&${repos}`
   using steady = await follow(pinfold.operator, query)
@@ -340,7 +340,7 @@ test('with many concurrent writers, all streams have the same order of events, a
   assert.deepEqual(collected, ids)
 })
 
-test('a stream also shows events that another server writes', { skip: !onPostgres && 'one server only' }, async () => {
+test('a stream includes events that another server writes', { skip: !onPostgres && 'one server only' }, async () => {
   const app = await createApp({ ...pinfold.app.config, listen: { host: '127.0.0.1', port: 0 } })
   const server = await startServer(app)
   const deliveries = await startWorkers(app, { server, jobs: [deliverEvents] })

@@ -14,7 +14,7 @@ const org: string = scene.org.uid
 const owner = await member(roleUids.owner)
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a subscription is created, read, listed and deleted', async () => {
+test('creates, reads, lists and deletes a subscription', async () => {
   const created = await owner.post(`${path}/${org}`, { sink })
   assert.equal(created.status, 200, created.text)
   const { uid, createTime } = created.body
@@ -44,7 +44,7 @@ test('a subscription is created, read, listed and deleted', async () => {
   assert.deepEqual(events, [`${prefix}.created.v1`, `${prefix}.created.v1`, `${prefix}.deleted.v1`])
 })
 
-test('a sink must be an absolute https URL of a public host', async () => {
+test('requires an absolute https URL with a public host as sink', async () => {
   const bad = [
     '',
     'hooks.example.com',
@@ -72,7 +72,7 @@ test('a sink must be an absolute https URL of a public host', async () => {
   assertInvalid(await owner.post(`${path}/${org}`, {}), 'sink')
 })
 
-test('only who may do so at the group sees, creates and deletes its subscriptions', async () => {
+test('only callers with the capability on the group can see, create and delete its subscriptions', async () => {
   const { uid } = await pinfold.seed.subscription(org)
   const viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
   const stranger = await pinfold.as((await pinfold.seed.member((await pinfold.seed.group()).uid, roleUids.owner)).uid)
@@ -87,7 +87,7 @@ test('only who may do so at the group sees, creates and deletes its subscription
   assert.equal((await stranger.get(path)).body.totalCount, '0')
 })
 
-test('a group with subscriptions cannot be deleted, and none is created in a deleted group', async () => {
+test('refuses to delete a group with subscriptions, and to create a subscription in a deleted group', async () => {
   const group = (await pinfold.seed.group(org)).uid
   const { uid } = await pinfold.seed.subscription(group)
   const blocked = await owner.delete(`/iam/v2/groups/${group}`)
@@ -97,7 +97,7 @@ test('a group with subscriptions cannot be deleted, and none is created in a del
   assertNotFound(await owner.post(`${path}/${group}`, { sink }), 'iam.pinfold.dev/Group', group)
 })
 
-test('one of several concurrent deletions succeeds, and the others get 404', async () => {
+test('one of several concurrent deletions succeeds; the others get 404', async () => {
   const { uid } = await pinfold.seed.subscription(org)
   const before = Number((await owner.get(path)).body.totalCount)
   const answers = await Promise.all(Array.from({ length: 4 }, () => owner.delete(`${path}/${uid}`)))
@@ -105,7 +105,7 @@ test('one of several concurrent deletions succeeds, and the others get 404', asy
   assert.equal(Number((await owner.get(path)).body.totalCount), before - 1)
 })
 
-test('the secret of a subscription is not in the database as it is', async () => {
+test('the database does not contain the secret of a subscription in plain text', async () => {
   await pinfold.seed.subscription(org)
   const rows = await pinfold.app.db.all<{ secret: Uint8Array }>(sql`SELECT secret FROM subscriptions`)
   for (const { secret } of rows) {
@@ -114,7 +114,7 @@ test('the secret of a subscription is not in the database as it is', async () =>
   }
 })
 
-test('a secret in the URL of a sink is shown only to callers who may change it, and never in events', async () => {
+test('shows a secret in a sink URL only to callers who can change the subscription, and never in events', async () => {
   const secret = 'https://hooks.example.com/a/b?token=hunter2&flag&empty=&x=1=2#hunter2'
   const plain = 'https://hooks.example.com/a/b?token=***&***&empty=***&x=***'
   let uid = ''

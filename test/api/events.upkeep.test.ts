@@ -18,7 +18,7 @@ async function rows(pinfold: Pinfold): Promise<Json> {
   return found!
 }
 
-test('events and deliveries are kept for thirty days', async () => {
+test('keeps events and deliveries for thirty days', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, app, operator } = pinfold
@@ -38,7 +38,7 @@ test('events and deliveries are kept for thirty days', async () => {
   await receiver.until((got) => got.some(({ subject }) => subject === repo.uid))
 })
 
-test('an event that was not routed yet is kept at any age', async () => {
+test('keeps an event until it is routed, whatever its age', async () => {
   await using pinfold = await startPinfold()
   const { seed, app } = pinfold
   const org = await seed.group()
@@ -52,7 +52,7 @@ test('an event that was not routed yet is kept at any age', async () => {
   assert.equal((await rows(pinfold)).events, 1)
 })
 
-test('deletes the queue of a deleted subscription, and sends none of it', async () => {
+test('deletes the queue of a deleted subscription without sending it', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
@@ -80,7 +80,7 @@ test('deletes the queue of a deleted subscription, and sends none of it', async 
   assert.notEqual(next.uid, uid)
 })
 
-test('metrics show waiting deliveries by reason and age, and the results of attempts', async () => {
+test('the metrics show waiting deliveries by reason and age, and the results of attempts', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using good = await startReceiver()
   await using busy = await startReceiver(() => ({ status: 429, headers: { 'retry-after': '3600' } }))

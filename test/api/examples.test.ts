@@ -35,7 +35,7 @@ function differences(old: Example, now: Example): string[] {
   return [...asked, ...status, ...changed]
 }
 
-test('every method that is served has an example', () => {
+test('each served method has an example', () => {
   const named = Object.keys(recorded).map(shortName)
   assert.deepEqual(
     servedMethods().filter((method) => !named.includes(method) && !untried.includes(method)),
@@ -44,7 +44,7 @@ test('every method that is served has an example', () => {
   )
 })
 
-test('every example still gives the answer that it documents', () => {
+test('each example returns the documented response', () => {
   const changed = Object.entries(recorded).flatMap(([method, example]) => {
     const now = fresh[method]
     const found = now ? differences(example, now) : ['is not made any more']
@@ -54,7 +54,7 @@ test('every example still gives the answer that it documents', () => {
   assert.deepEqual(Object.keys(recorded).sort(), Object.keys(fresh).sort(), howTo)
 })
 
-test('no example shows a secret or an address of the machine it was made on', () => {
+test('no example contains a secret or a real machine address', () => {
   const text = JSON.stringify(recorded)
   assert.doesNotMatch(text, /127\.0\.0\.1|localhost/)
   assert.doesNotMatch(text, /eyJ[\w-]{20,}\.[\w-]{20,}/)

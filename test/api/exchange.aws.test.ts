@@ -77,7 +77,7 @@ async function asked(work: () => Promise<void>): Promise<number> {
   return aws.seen.length - before
 }
 
-test('the headers of a vendor bind a signature where the server answers to its names', async () => {
+test('vendor headers bind an AWS signature to a server that uses the names of the vendor', async () => {
   const acme = blobOf(sign({ product: 'Acme' }))
   assertRefused(await exchange(acme), 'nobody’s names')
   await using other = await startPinfold({ ...outside, awsStsUrl: aws.url, compatVendor: 'acme' })
@@ -112,7 +112,7 @@ test('the signatures of these tests match the example of AWS', () => {
   )
 })
 
-test('a signed request becomes a token of the identity, which says whose it was', async () => {
+test('exchanges a signed AWS request for a token of the identity, which names the AWS caller', async () => {
   const answer = ok(await exchange(blobOf(sign())))
   const { sub, aud, act } = claimsOf(answer.token)
   assert.deepEqual([sub, aud], [uid, url])
@@ -127,7 +127,7 @@ test('a signed request becomes a token of the identity, which says whose it was'
   assert.notEqual(headers['user-agent'], 'Go-http-client/1.1')
 })
 
-test('the base64 may be of either alphabet, with or without padding, and lines may end as in a shell', async () => {
+test('accepts both base64 alphabets, with or without padding, and line ends as shells write them', async () => {
   const texts = [textOf(sign()), textOf(sign(), '\n'), textOf(sign({ headers: { 'X-Amz-User-Agent': '>>>???~~~' } }))]
   for (const text of texts) {
     const padded = blobOf(text)
@@ -137,7 +137,7 @@ test('the base64 may be of either alphabet, with or without padding, and lines m
   }
 })
 
-test('the call may be in the body, as forms have it', async () => {
+test('accepts the AWS call in the body, as in a form', async () => {
   const body = 'Action=GetCallerIdentity&Version=2011-06-15'
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' }
   ok(await exchange(blobOf(sign({ target: '/', body, headers }))))
@@ -145,7 +145,7 @@ test('the call may be in the body, as forms have it', async () => {
   ok(await exchange(blobOf(sign({ target: '/', body, headers, unsigned: ['content-type'] }))))
 })
 
-test('over gRPC and at the OAuth endpoint it is the same exchange', async () => {
+test('gRPC and the OAuth endpoint exchange AWS requests like REST', async () => {
   using grpc = openGrpc(pinfold.port)
   const desc = SecurityTokenService.method.exchange
   const call = (token: string) => grpc.call(desc, create(desc.input, { aud: [url], identity: uid }), { token })
@@ -162,7 +162,7 @@ test('over gRPC and at the OAuth endpoint it is the same exchange', async () => 
   ok(await pinfold.anonymous.call('POST', '/oauth/token', form.toString(), headers))
 })
 
-test('account, ARN and user id match in full, exactly or by a pattern, all that are named', async () => {
+test('account, ARN and user id must match completely, exactly or by pattern, if the identity names them', async () => {
   const whole = `arn:aws:sts::${account}:assumed-role/builder/`
   const cases: [identity: Json, builder: number, user: number][] = [
     [{ arn }, 200, 403],
@@ -189,7 +189,7 @@ test('account, ARN and user id match in full, exactly or by a pattern, all that 
   }
 })
 
-test('an identity of version 1 matches the same', async () => {
+test('an AWS identity created in version 1 matches the same requests', async () => {
   const owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
   const awsIdentity = { awsAccount: account, arnPattern: '.*builder.*', userIdPattern: '.*' }
   const { id } = ok(await owner.post(`/iam/v1/identities/${org.uid}`, { name: 'older', awsIdentity }))
@@ -197,7 +197,7 @@ test('an identity of version 1 matches the same', async () => {
   assertDenied(await exchange(blobOf(sign({ identity: id, credentials: user })), id))
 })
 
-test('a request is good for the identity and the audience that it was signed for', async () => {
+test('accepts a signed request only for the identity and the audience in it', async () => {
   const other = (await make({ arn })).uid
   const missing = `${org.uid}/0123456789abcdef`
   const claims = await pinfold.seed.identity(org.uid)
@@ -219,7 +219,7 @@ test('a request is good for the identity and the audience that it was signed for
   assertDenied(await exchange(await issuer.token({ sub: 'x', aud: url })))
 })
 
-test('a signature is good from five minutes ahead to fifteen minutes ago', async () => {
+test('accepts a signature from five minutes in the future to fifteen minutes in the past', async () => {
   const minute = 60_000
   const start = Math.floor(Date.now() / 1000) * 1000
   const at = async (age: number) => {
@@ -356,7 +356,7 @@ test('refuses every request except GetCallerIdentity, without asking AWS', async
   assert.equal(times, 0)
 })
 
-test('requests that only AWS can judge are refused by AWS', async () => {
+test('passes on to AWS the requests that only AWS can check, and refuses what AWS refuses', async () => {
   const forged: Record<string, Written> = {
     'another audience': withHeader('Pinfold-Audience', url, { audience: 'https://elsewhere.example.com' }),
     'another identity': withHeader('Pinfold-Identity', uid, { identity: `${org.uid}/0123456789abcdef` }),
@@ -375,12 +375,12 @@ test('requests that only AWS can judge are refused by AWS', async () => {
   }
 })
 
-test('headers that are not signed are not passed on', async () => {
+test('does not pass unsigned headers on to AWS', async () => {
   ok(await exchange(blobOf(withHeader('X-Secret', 'of the client'))))
   assert.equal(aws.seen.at(-1)!.headers['x-secret'], undefined)
 })
 
-test('refuses the exchange if AWS gives a malformed answer or none', async () => {
+test('refuses the exchange if the answer of AWS is malformed or missing', async () => {
   const good = (change: Json = {}) => ({
     GetCallerIdentityResponse: {
       GetCallerIdentityResult: { Account: account, Arn: arn, UserId: builder.userId, ...change },
@@ -428,7 +428,7 @@ test('refuses the exchange if AWS gives a malformed answer or none', async () =>
   assertUnavailable(answer, 'the signed request cannot be verified, because AWS does not respond')
 })
 
-test('counts the AWS exchanges of an organization together', async () => {
+test('counts all AWS exchanges of an organization for one limit', async () => {
   await using limited = await startPinfold({ ...noMinutePasses, ...outside, awsStsUrl: aws.url, exchangesPerIssuer: 2 })
   const group = await limited.seed.group()
   const made = await Promise.all(
@@ -449,7 +449,7 @@ test('counts the AWS exchanges of an organization together', async () => {
   assert.deepEqual([answers[2]!.body.code, answers[2]!.body.details[0].reason], [8, 'RATE_LIMITED'])
 })
 
-test('limits forged requests for an identity, without taking from the limit of its real exchanges', async () => {
+test('limits forged requests for an identity separately from its valid exchanges', async () => {
   const trustedProxies = ['127.0.0.1']
   await using limited = await startPinfold({
     ...noMinutePasses,
@@ -477,7 +477,7 @@ test('limits forged requests for an identity, without taking from the limit of i
   assert.equal(await from('203.0.113.10', builder), 200)
 })
 
-test('refuses a network that has sent too many wrong requests before AWS is asked', async () => {
+test('after too many wrong requests, refuses a network before asking AWS', async () => {
   const trustedProxies = ['127.0.0.1']
   await using limited = await startPinfold({
     ...noMinutePasses,
@@ -502,7 +502,7 @@ test('refuses a network that has sent too many wrong requests before AWS is aske
   assert.equal(await from('203.0.113.10', builder), 200)
 })
 
-test('AWS is asked sixty times a minute for one identity from one network', async () => {
+test('asks AWS at most sixty times a minute for one identity from one network', async () => {
   const settings = { ...outside, awsStsUrl: aws.url, trustedProxies: ['127.0.0.1'], monotonic: () => 0 }
   await using limited = await startPinfold(settings)
   const group = await limited.seed.group()
@@ -556,7 +556,7 @@ test('limits the concurrent requests to AWS for each network, for each identity 
   }
 })
 
-test('an error of AWS is unavailable, and a refusal by AWS reveals no names', async () => {
+test('returns UNAVAILABLE for an error of AWS, and no names for a refusal by AWS', async () => {
   const answering = (status: number) =>
     createAwsCallers({ post: async () => ({ status, headers: {}, body: '' }) } as never, 'https://sts.example.com')
   const [request, from] = [

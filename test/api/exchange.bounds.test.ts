@@ -28,7 +28,7 @@ const exchange = (token: string, query: string) => {
   return pinfold.withToken(token).call('POST', `/sts/exchange?aud=${encodeURIComponent(pinfold.url)}${query}`)
 }
 
-test('an exchange names at most a hundred scopes, capabilities and audiences', async () => {
+test('an exchange accepts at most a hundred scopes, capabilities and audiences', async () => {
   const token = await issuer.token({ sub: 'job', aud: pinfold.url })
   const many = (name: string, value: string) => `&${name}=${value}`.repeat(101)
   const scopes = Array.from({ length: 101 }, () => `&scopes=${newUid('/')}`)
@@ -64,7 +64,7 @@ test("an issuer's pattern is short enough to be matched before anything is verif
   assertInvalid(await withPattern('https://.{0,1000}'), 'claim_match.issuer_pattern')
 })
 
-test('static keys that claim a well-known issuer do not use up what that issuer may ask for', async () => {
+test('static keys for a well-known issuer do not use up the exchange limit of this issuer', async () => {
   const staticKeys = { issuer: issuer.url, subject: 'mine', issuerKeys: JSON.stringify(issuer.jwks()) }
   const mine = await pinfold.seed.identity(org.uid, { claimMatch: undefined, staticKeys })
   const theirs = await pinfold.seed.identity(org.uid, { claimMatch: { issuer: issuer.url, subject: 'theirs' } })
@@ -78,7 +78,7 @@ test('static keys that claim a well-known issuer do not use up what that issuer 
   assert.equal((await exchange(token, `&identity=${theirs.uid}`)).status, 200)
 })
 
-test('a token with names that are too long gets an error about them, and no other one', async () => {
+test('an error about names that are too long contains only the error, not the names', async () => {
   const made = await pinfold.operator.post(`/iam/v2/identities/${org.uid}`, {
     name: 'long',
     claimMatch: { issuer: issuer.url, subjectPattern: '.*', audiencePattern: '.*' },

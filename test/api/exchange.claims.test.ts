@@ -54,7 +54,7 @@ test('claims inside objects match by a name with dots', async () => {
   )
 })
 
-test('integers above 2^53 compare as they are written', async () => {
+test('compares integers above 2^53 by their exact digits', async () => {
   const large = '9007199254740993'
   const { uid } = await scene.identity({ claimMatch: { ...exact, claims: { run: large } } })
   const status = async (run: string) => {
@@ -71,7 +71,7 @@ test('integers above 2^53 compare as they are written', async () => {
   }
 })
 
-test('a pattern matches the whole subject, anchored or not', async () => {
+test('a subject pattern must match the whole subject, with or without anchors', async () => {
   const { issuer } = exact
   for (const subjectPattern of ['repo:acme/.*', '^repo:acme/.*$', 'repo:acme/.*$', 'repo:acme/(web|api):.*|nothing']) {
     await assertMatches(
@@ -95,7 +95,7 @@ test('a pattern matches the whole subject, anchored or not', async () => {
   await assertMatches({ issuer, subjectPattern: '.*' }, [{ sub: 'anything' }], [])
 })
 
-test('a pattern for the issuer allows only the issuers that it matches', async () => {
+test('an issuer pattern accepts only matching issuers', async () => {
   const quoted = scene.issuer.url.replaceAll('.', '\\.')
   await assertMatches({ issuerPattern: quoted, subject }, [{}], [{ iss: `${scene.issuer.url}/x` }])
   const { uid } = await scene.identity({ claimMatch: { issuerPattern: 'http://127\\.0\\.0\\.1:\\d+', subject } })
@@ -104,7 +104,7 @@ test('a pattern for the issuer allows only the issuers that it matches', async (
   ok(await scene.exchange(await other.token({ sub: subject, aud: scene.pinfold.url }), { identity: uid }))
 })
 
-test('the log warns once an hour for each identity of a claim that is too long for its pattern', async (t) => {
+test('logs a claim that is too long for its pattern once an hour for each identity', async (t) => {
   const { app } = scene.pinfold
   const warn = t.mock.method(app.log, 'warn')
   const warnings = () => warn.mock.calls.map(({ arguments: [message, fields] }) => ({ message, ...fields }))
@@ -133,7 +133,7 @@ test('the log warns once an hour for each identity of a claim that is too long f
   }
 })
 
-test('our own tokens are never exchanged, even for an identity that trusts every issuer', async () => {
+test('refuses to exchange its own tokens, also for an identity that trusts each issuer', async () => {
   const { pinfold } = scene
   const { uid } = await scene.identity({ claimMatch: { issuerPattern: '.*', subjectPattern: '.*' } })
   ok(await scene.exchange(await scene.token(), { identity: uid }))
@@ -142,14 +142,14 @@ test('our own tokens are never exchanged, even for an identity that trusts every
 })
 
 // An engine that backtracks would not come to an end here.
-test('a pattern takes linear time', async () => {
+test('matching a pattern takes linear time', async () => {
   for (const subjectPattern of ['(a+)+$', '(a|a)*b', '(a|aa)+$', '(.*a){10}']) {
     const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })
     assertDenied(await scene.exchange(await scene.token({ sub: `${'a'.repeat(2000)}!` }), { identity: uid }))
   }
 })
 
-test('patterns that take long together, are too long, or are not RE2, are refused when they are made', async () => {
+test('refuses patterns that are slow together, too long or not RE2, when the identity is created', async () => {
   const { pinfold, org } = scene
   const create = (claimMatch: Json) =>
     pinfold.operator.post(`/iam/v2/identities/${org.uid}`, { name: 'n', claimMatch: { ...exact, ...claimMatch } })
@@ -164,7 +164,7 @@ test('patterns that take long together, are too long, or are not RE2, are refuse
   ok(await create({ claimPatterns: { a: `^${'x'.repeat(390)}$` } }))
 })
 
-test('an audience of ours is expected unless the identity names another one', async () => {
+test('requires an audience of this server, unless the identity names another one', async () => {
   const { url } = scene.pinfold
   const { host, hostname } = new URL(url)
   const ours = [{ aud: url }, { aud: host }, { aud: hostname }, { aud: ['x', url] }]
@@ -180,7 +180,7 @@ test('an audience of ours is expected unless the identity names another one', as
   )
 })
 
-test('every other mismatch is a denial, also for an audience that the identity itself names', async () => {
+test('denies each other mismatch, also for an audience that the identity names', async () => {
   const others = [{ sub: 'x' }, { iss: 'https://other.example.com' }, { kind: 'y' }]
   for (const own of [{ audience: 'acme' }, { audiencePattern: 'ac.*' }]) {
     const match = { ...exact, ...own, claims: { kind: 'x' } }
@@ -203,7 +203,7 @@ test('every other mismatch is a denial, also for an audience that the identity i
   }
 })
 
-test('custom claims all have to match, by text, number, truth or any element of a list', async () => {
+test('all custom claims must match: text, number, boolean, or any element of a list', async () => {
   const claims = { repository_id: '123', private: 'true', team: 'web', environment: 'prod' }
   const good = { repository_id: 123, private: true, team: ['api', 'web'], environment: 'prod' }
   await assertMatches(
@@ -243,7 +243,7 @@ test('ignores claims with names that every JavaScript object inherits', async ()
   await assertMatches({ ...exact, claims: { id: '' } }, [], [{ id: '' }, {}])
 })
 
-test('one large issuer may be named with or without its scheme', async () => {
+test('accepts one large issuer with and without the scheme of its URL', async () => {
   const { pinfold, org } = scene
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256' }] })
@@ -287,7 +287,7 @@ async function keyHolder(body: Json = {}) {
   return { uid, token }
 }
 
-test('static keys verify the tokens of an issuer that cannot be reached, for its one subject', async () => {
+test('static keys verify tokens of an unreachable issuer, for the one configured subject', async () => {
   const { uid, token } = await keyHolder()
   ok(await scene.exchange(await token(), { identity: uid }))
   assertDenied(await scene.exchange(await token({ sub: 'other' }), { identity: uid }))
@@ -312,7 +312,7 @@ test("an audience of the static keys replaces the server's", async () => {
   )
 })
 
-test('static keys stop working when they expire: when they say, and after a year at the latest', async () => {
+test('static keys stop working at their expiry, after a year at the latest', async () => {
   const soon = await keyHolder({ expirationTime: new Date(Date.now() + 10 * day).toISOString() })
   const late = await keyHolder()
   const at = async (days: number, { uid, token }: Awaited<ReturnType<typeof keyHolder>>) => {

@@ -79,7 +79,7 @@ async function control(): Promise<void> {
 /** True if the token fits into a header. Other tokens can only be sent in a form. */
 const fitsHeader = ({ token }: Hostile): boolean => /^[\x21-\x7e]{1,15000}$/.test(token)
 
-test('the corpus has at least 200 tokens, no two alike', (t) => {
+test('the test corpus has at least 200 different tokens', (t) => {
   t.diagnostic(`${corpus.length} tokens, ${corpus.filter(fitsHeader).length} of them fit a header`)
   assert.ok(corpus.length >= 200, String(corpus.length))
   const names = new Map<string, string>()
@@ -90,7 +90,7 @@ test('the corpus has at least 200 tokens, no two alike', (t) => {
   }
 })
 
-test('over REST each is refused with the message of its code, the same for an identity that does not exist', async () => {
+test('REST refuses each token with the message of its error code, the same for a missing identity', async () => {
   const tokens = corpus.filter(fitsHeader)
   assert.ok(tokens.length >= 200)
   for (const { name, token, code, identity } of tokens) {
@@ -107,7 +107,7 @@ test('over REST each is refused with the message of its code, the same for an id
   }
 })
 
-test('over gRPC each gets the same refusal', async () => {
+test('gRPC refuses each token with the same error', async () => {
   const desc = SecurityTokenService.method.exchange
   for (const { name, token, code, identity } of corpus.filter(fitsHeader)) {
     for (const uid of [identities[identity], identities.missing]) {
@@ -119,7 +119,7 @@ test('over gRPC each gets the same refusal', async () => {
   }
 })
 
-test('at the OAuth endpoint, where any text can be sent, each gets the same refusal', async () => {
+test('the OAuth endpoint, which accepts any text, refuses each token with the same error', async () => {
   for (const { name, token, code, identity } of corpus) {
     for (const uid of [identities[identity], identities.missing]) {
       const form = new URLSearchParams({
@@ -141,7 +141,7 @@ test('refuses a token that is longer than a header may be, without parsing it', 
   assert.equal((await exchange(token, identities.rsa)).status, 431)
 })
 
-test('after all of them good tokens still pass, and each issuer got only a few requests', async () => {
+test('valid tokens still pass after all hostile tokens, and each issuer got only a few requests', async () => {
   await control()
   for (const { requests } of Object.values(issuers)) assert.ok(requests.length <= 8, requests.join(' '))
 })

@@ -24,7 +24,7 @@ function from({ pinfold }: Scene, token: string, identity: string, address: stri
   return pinfold.withToken(token).call('POST', `/sts/exchange?${search}`, undefined, { 'x-forwarded-for': address })
 }
 
-test('limits the requests of one source, for any content and over every transport', async () => {
+test('limits the requests of one network address, for any content and over each transport', async () => {
   await using scene = await startExchange({ ...noMinutePasses, exchangesPerSource: 4 })
   using grpc = openGrpc(scene.pinfold.port)
   const { uid: identity } = await scene.identity()
@@ -53,7 +53,7 @@ test('limits the requests of one source, for any content and over every transpor
   ok(await scene.pinfold.operator.get('/registry/v2/repos'))
 })
 
-test('a trusted proxy names the source, and further entries of the client do not count', async () => {
+test('takes the client address from a trusted proxy, and ignores further addresses that the client adds', async () => {
   await using scene = await startExchange({
     ...noMinutePasses,
     exchangesPerSource: 1,
@@ -78,7 +78,7 @@ test('a trusted proxy names the source, and further entries of the client do not
   ok(await ask('2001:db8:0:1::1'))
 })
 
-test('an address that no trusted proxy vouches for is not believed', async () => {
+test('ignores a client address from an untrusted proxy', async () => {
   await using scene = await startExchange({
     ...noMinutePasses,
     exchangesPerSource: 1,
@@ -90,7 +90,7 @@ test('an address that no trusted proxy vouches for is not believed', async () =>
   assertTooMany(await from(scene, token, identity, '198.51.100.1'), 1)
 })
 
-test('limits the exchanges of one issuer for one organization, without counting tokens that match nothing', async () => {
+test('limits exchanges per issuer and organization, and does not count tokens that match no identity', async () => {
   await using scene = await startExchange({ ...noMinutePasses, exchangesPerIssuer: 2 })
   await using other = await startIssuer()
   const { uid: identity } = await scene.identity()
@@ -112,7 +112,7 @@ test('limits the exchanges of one issuer for one organization, without counting 
   ok(await scene.exchange(await other.token(claims), { identity: elsewhere.uid }))
 })
 
-test('counts refused tokens as wrong at every endpoint of the exchange, while good tokens keep working', async () => {
+test('counts refused tokens at each endpoint of the exchange, while valid tokens still work', async () => {
   await using scene = await startExchange({ ...noMinutePasses, refusalsPerSource: 2 })
   const { uid: identity } = await scene.identity()
   const wrong = await scene.token({ sub: 'somebody else' })
@@ -134,7 +134,7 @@ test('counts refused tokens as wrong at every endpoint of the exchange, while go
   ok(await scene.exchange(await scene.token(), { identity }))
 })
 
-test('neither a person who registers too often nor a wrong token blocks the registration of others', async () => {
+test('neither many registrations of one person nor a wrong token block the registration of others', async () => {
   await using issuer = await startIssuer()
   const peopleIssuers = [{ issuer: issuer.url, audience: 'us' }]
   const limits = { ...noMinutePasses, exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }

@@ -33,7 +33,7 @@ function assertRefused(answer: Answer, error: string, status = 400): void {
   assert.equal(answer.headers.get('cache-control'), 'no-store')
 }
 
-test('a token exchange answers as RFC 8693 says, and the token works', async () => {
+test('a token exchange responds as RFC 8693 requires, and the token works', async () => {
   const answer = await send(good)
   const { access_token: token, ...rest } = ok(answer)
   assert.deepEqual(rest, { issued_token_type: type('access_token'), token_type: 'Bearer', expires_in: 3600 })
@@ -44,14 +44,14 @@ test('a token exchange answers as RFC 8693 says, and the token works', async () 
   ok(await scene.pinfold.withToken(token).get('/registry/v2/repos'))
 })
 
-test('every kind of token that a platform gives is a subject token', async () => {
+test('accepts each token type of the supported platforms as a subject token', async () => {
   for (const name of ['jwt', 'id_token', 'access_token']) {
     ok(await send({ ...good, subject_token_type: type(name), requested_token_type: type('access_token') }))
   }
   ok(await send(good, { 'content-type': 'Application/X-WWW-Form-Urlencoded;charset=UTF-8' }))
 })
 
-test('audience and resource, scope and cap shape the token', async () => {
+test('audience, resource, scope and cap determine the contents of the token', async () => {
   const { url } = scene.pinfold
   const { host } = new URL(url)
   const said = async (form: Json) => claimsOf(ok(await send({ ...good, ...form })).access_token)
@@ -64,7 +64,7 @@ test('audience and resource, scope and cap shape the token', async () => {
   assert.deepEqual(cap, { [team]: 'AAAAAAAAADsEAAAAAAAACA==', [other]: 'AAAAAAAAADsEAAAAAAAACA==' })
 })
 
-test('each kind of malformed request has its own error code', async () => {
+test('returns a specific error code for each kind of malformed request', async () => {
   const wrong: [form: Json, error: string][] = [
     [{ grant_type: 'client_credentials' }, 'unsupported_grant_type'],
     [{ grant_type: [] }, 'unsupported_grant_type'],
@@ -92,7 +92,7 @@ test('each kind of malformed request has its own error code', async () => {
   for (const [form, error] of wrong) assertRefused(await send({ ...good, ...form }), error)
 })
 
-test('reads only a form that is sent by POST', async () => {
+test('accepts only a form in a POST request', async () => {
   const { anonymous } = scene.pinfold
   for (const method of ['GET', 'PUT', 'DELETE']) {
     const answer = await anonymous.call(method, `/oauth/token?${searchOf(good)}`)
@@ -108,7 +108,7 @@ test('reads only a form that is sent by POST', async () => {
   assertRefused(await send({ ...good, subject_token: 'x'.repeat(70_000) }), 'invalid_request', 413)
 })
 
-test('an internal failure is reported as such, without its reason', async () => {
+test('reports an internal error without its cause', async () => {
   const { app } = scene.pinfold
   const { grants } = app
   const failing = async (error: Error) => {

@@ -49,7 +49,7 @@ function exchange(pinfold: Pinfold, token: string, identity: string) {
 }
 
 for (const { guide, title, claims, identities } of platforms) {
-  test(`the guide to ${title} accepts its own job, and no other`, async () => {
+  test(`the identity from the guide to ${title} accepts a token of the job in the guide, and no other`, async () => {
     const written = readGuide(guide)
     assert.deepEqual(written.token, claims)
     assert.deepEqual(
@@ -99,7 +99,7 @@ for (const { guide, title, claims, identities } of platforms) {
   })
 }
 
-test('every guide is about a platform that is tested, and the index names it', () => {
+test('each guide is for a tested platform, and is listed in the index', () => {
   // The guide of AWS is left out, because it is about requests and not about tokens.
   const about = ['README.md', 'keys.md', 'aws.md']
   const guides = globSync('*.md', { cwd: folder }).filter((file) => !about.includes(file))

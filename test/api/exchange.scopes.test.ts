@@ -47,24 +47,24 @@ function capOf(issued: string): Json {
 const exchanged = async (parameters: Json, identity = uid) =>
   capOf(ok(await scene.exchange(token, { identity, ...parameters })).token)
 
-test('without scopes the token has each binding under its own group', async () => {
+test('without scopes, the token has the capabilities of each binding for the group of the binding', async () => {
   assert.deepEqual(await exchanged({}), { [foo!]: ['groups.list', 'repo.list'], [bar!]: ['repo.list', 'tag.list'] })
 })
 
-test('with both groups as scopes the token has each binding under its own group', async () => {
+test('with both groups as scopes, the token has the capabilities of each binding for its group', async () => {
   const both = { [foo!]: ['groups.list', 'repo.list'], [bar!]: ['repo.list', 'tag.list'] }
   assert.deepEqual(await exchanged({ scopes: [foo, bar] }), both)
   assert.deepEqual(await exchanged({ scopes: [bar, foo, bar] }), both)
 })
 
-test('with the lower group as the scope both sets are merged under it', async () => {
+test('with the lower group as the scope, the token has the capabilities of both bindings for this group', async () => {
   const merged = ['groups.list', 'repo.list', 'tag.list']
   assert.deepEqual(await exchanged({ scopes: bar }), { [bar!]: merged })
   assert.deepEqual(await exchanged({ scopes: baz }), { [baz!]: merged })
   assert.deepEqual(await exchanged({ scopes: [baz, qux] }), { [baz!]: merged, [qux!]: ['groups.list', 'repo.list'] })
 })
 
-test('the single form of scopes joins the list, without duplicates', async () => {
+test('adds the parameter scope to the list scopes, without duplicates', async () => {
   const merged = ['groups.list', 'repo.list', 'tag.list']
   assert.deepEqual(await exchanged({ scope: bar }), { [bar!]: merged })
   assert.deepEqual(await exchanged({ scope: bar, scopes: [bar] }), { [bar!]: merged })
@@ -74,7 +74,7 @@ test('the single form of scopes joins the list, without duplicates', async () =>
   })
 })
 
-test('a scoped token can reach its scope and nothing else', async () => {
+test('a token with a scope has access only to this scope', async () => {
   const { pinfold } = scene
   const narrow = ok(await scene.exchange(token, { identity: uid, scopes: bar })).token
   const client = pinfold.withToken(narrow)
@@ -84,7 +84,7 @@ test('a scoped token can reach its scope and nothing else', async () => {
   assertDenied(await client.get(`/iam/v2/groups/${qux}`))
 })
 
-test('a scope beyond reach is refused, whether or not it exists, also beside one that is not', async () => {
+test('refuses a scope without access, existing or not, also beside a scope with access', async () => {
   for (const scopes of [other, [foo, other], '0'.repeat(40), [bar, `${other}/0123456789abcdef`]]) {
     assertDenied(await scene.exchange(token, { identity: uid, scopes }))
   }
@@ -96,13 +96,13 @@ test('a scope beyond reach is refused, whether or not it exists, also beside one
   assertDenied(await scene.exchange(token, { identity: low, scopes: [foo, qux] }))
 })
 
-test('a scope that is not a uid is an invalid argument', async () => {
+test('refuses a scope that is not a uid as an invalid argument', async () => {
   for (const scopes of ['x', '/', `${foo}/`, foo!.toUpperCase(), [foo, ''], '*']) {
     assertInvalid(await scene.exchange(token, { identity: uid, scopes }), 'scopes')
   }
 })
 
-test('an identity in a folder never reaches the groups above it, whatever its bindings are', async () => {
+test('an identity in a folder has no access to the groups above, whatever its bindings are', async () => {
   const { pinfold } = scene
   const claimMatch = { issuer: scene.issuer.url, subject: 'repo:acme/web:ref:refs/heads/main' }
   const inside = (await pinfold.seed.identity(bar!, { claimMatch })).uid
@@ -111,7 +111,7 @@ test('an identity in a folder never reaches the groups above it, whatever its bi
   assert.deepEqual(await exchanged({ scopes: foo }, inside), { [baz!]: ['repo.list'] })
 })
 
-test('capabilities that are not held are dropped in silence, unknown ones are not', async () => {
+test('leaves out capabilities that the identity does not hold, and refuses unknown capabilities', async () => {
   assert.deepEqual(await exchanged({ cap: ['repo.list', 'repo.delete'] }), {
     [foo!]: ['repo.list'],
     [bar!]: ['repo.list'],
@@ -125,7 +125,7 @@ test('capabilities that are not held are dropped in silence, unknown ones are no
   }
 })
 
-test('a token without capabilities allows nothing, also after its identity gets more', async () => {
+test('a token for an empty list of capabilities allows nothing, also after its identity gets more', async () => {
   const { pinfold } = scene
   const bare = (await scene.identity()).uid
   const issued = ok(await scene.exchange(token, { identity: bare })).token
@@ -136,7 +136,7 @@ test('a token without capabilities allows nothing, also after its identity gets 
   ok(await pinfold.withToken(later).get(`/iam/v2/groups/${foo}`))
 })
 
-test('a token stops working at once when its identity is deleted or its role loses the capability', async () => {
+test('a token has no access from the moment when its identity is deleted or its role loses the capability', async () => {
   const { pinfold } = scene
   const bound = (await scene.identity()).uid
   const binding = await bind(bound, foo!, ['groups.list'])
@@ -153,13 +153,13 @@ test('a token stops working at once when its identity is deleted or its role los
   assertDenied(await scene.exchange(token, { identity: bound }))
 })
 
-test('the masks of the claim are those of the capabilities', async () => {
+test('the bit masks in the claim encode the capabilities', async () => {
   const { cap } = claimsOf(ok(await scene.exchange(token, { identity: uid })).token)
   const groupsAndRepos = [...capabilities.values()].filter(({ name }) => ['groups.list', 'repo.list'].includes(name))
   assert.equal(decodeBits(cap[foo!]), maskOf(groupsAndRepos.map(({ number }) => number)))
 })
 
-test('an identity in too many groups gets a token that sums them up instead of naming them', async () => {
+test('an identity in too many groups gets a token with a summary instead of the list of groups', async () => {
   const { seed, withToken } = scene.pinfold
   const wide = (await scene.identity()).uid
   const role = (await seed.role(foo!, ['CAP_REPO_LIST'])).uid

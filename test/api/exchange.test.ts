@@ -60,7 +60,7 @@ test("a job's token becomes a viewer's token, which may read, not write, and not
   assertDenied(await viewer.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`))
 })
 
-test('parameters come as a query or as a form, by GET or POST, and mean the same', async () => {
+test('accepts parameters in the query or in a form, by GET or POST, with the same result', async () => {
   const { pinfold, org } = scene
   const client = pinfold.withToken(token)
   const query = searchOf({ aud: url, identity: uid, scopes: org.uid, cap: ['repo.list', 'groups.list'] })
@@ -97,7 +97,7 @@ test('ignores a JSON body with any content', async () => {
   )
 })
 
-test('over gRPC it is the same exchange', async () => {
+test('gRPC exchanges tokens like REST', async () => {
   using grpc = openGrpc(scene.pinfold.port)
   const desc = SecurityTokenService.method.exchange
   const call = (request: Json, bearer: string | undefined = token) =>
@@ -123,7 +123,7 @@ test('over gRPC it is the same exchange', async () => {
   )
 })
 
-test('an audience is required, and must be one of ours', async () => {
+test('requires an audience of this server', async () => {
   const client = scene.pinfold.withToken(token)
   assertInvalid(await client.post(`/sts/exchange?identity=${uid}`), 'aud')
   const near = [`${url}/`, host.toUpperCase().concat('.'), `.${host}`, `a/b.${host}`, `a.${host}.b`, `a${host}`]
@@ -133,7 +133,7 @@ test('an audience is required, and must be one of ours', async () => {
   assertInvalid(await scene.exchange(undefined, { identity: uid, aud: 'other' }), 'aud')
 })
 
-test('one audience is a text in the token, several are a list', async () => {
+test('a token has one audience as text, and several audiences as a list', async () => {
   const audienceOf = async (aud: string[]) =>
     claimsOf(ok(await scene.exchange(token, { identity: uid, aud })).token).aud
   assert.equal(await audienceOf([url]), url)
@@ -142,7 +142,7 @@ test('one audience is a text in the token, several are a list', async () => {
   assert.deepEqual(await audienceOf([host, url]), [host, url])
 })
 
-test('a token for the registry is refused by the API, one for both is not', async () => {
+test('the API refuses a token for the registry, and accepts one for both', async () => {
   const { pinfold } = scene
   const registry = ok(await scene.exchange(token, { identity: uid, aud: host })).token
   assertError(await pinfold.withToken(registry).get('/registry/v2/repos'), 401, 16, 'UNAUTHENTICATED')
@@ -150,7 +150,7 @@ test('a token for the registry is refused by the API, one for both is not', asyn
   ok(await pinfold.withToken(both).get('/registry/v2/repos'))
 })
 
-test('refuses an identity that does not exist like one that the token does not match', async () => {
+test('returns the same error for a missing identity and for an identity that the token does not match', async () => {
   const other = await scene.identity({ claimMatch: { issuer: scene.issuer.url, subject: 'another' } })
   const answers = [
     await scene.exchange(token, { identity: other.uid }),
@@ -169,7 +169,7 @@ test('refuses an identity that does not exist like one that the token does not m
   }
 })
 
-test('without an identity it is the person with that issuer and subject, whose account must exist', async () => {
+test('without an identity, exchanges for the person with the issuer and subject, who must have an account', async () => {
   const { pinfold, issuer } = scene
   const search = searchOf({ issuer: issuer.url, subject })
   const person = ok(await pinfold.operator.get(`/iam/v2/identities:lookupIdentity?${search}`)).uid
@@ -179,7 +179,7 @@ test('without an identity it is the person with that issuer and subject, whose a
   assertUnauthenticated(await scene.exchange(await scene.token({ exp: 1 }), {}))
 })
 
-test('anybody with a token can look up the uid of a person, also before that person has signed up', async () => {
+test('a token is enough to look up the uid of a person, also before the person has an account', async () => {
   const { pinfold } = scene
   const stranger = await pinfold.as((await scene.identity()).uid)
   const lookup = async (parameters: Json) => stranger.get(`/iam/v2/identities:lookupIdentity?${searchOf(parameters)}`)
@@ -198,7 +198,7 @@ test('anybody with a token can look up the uid of a person, also before that per
   )
 })
 
-test('the issued token has exactly the claims of the contract, and its key is published', async () => {
+test('the issued token has exactly the claims in the contract, and its key is published', async () => {
   const before = Math.floor(Date.now() / 1000)
   const answer = ok(await scene.exchange(await scene.token({ aud: ['other', url] }), { identity: uid }))
   const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
@@ -217,7 +217,7 @@ test('the issued token has exactly the claims of the contract, and its key is pu
   assert.equal(answer.expiry, new Date(exp * 1000).toISOString())
 })
 
-test('shows the first of several audiences that names this server, else the first audience', async () => {
+test('returns the first requested audience that names this server, else the first requested audience', async () => {
   const actOf = async (identity: string, aud: string[]) => {
     return claimsOf(ok(await scene.exchange(await scene.token({ aud }), { identity })).token).act.aud
   }
@@ -226,7 +226,7 @@ test('shows the first of several audiences that names this server, else the firs
   assert.equal(await actOf(own.uid, ['other', 'plant']), 'other')
 })
 
-test('capabilities in the token are encoded as the contract defines', async () => {
+test('encodes capabilities in the token as the contract defines', async () => {
   const capOf = async (cap: string[]) =>
     claimsOf(ok(await scene.exchange(token, { identity: uid, cap })).token).cap[scene.org.uid]
   assert.equal(await capOf(['groups.list']), 'AAAAAAAAADIAAAAAAAAACA==')
@@ -234,7 +234,7 @@ test('capabilities in the token are encoded as the contract defines', async () =
   assert.equal(await capOf(['tag.list', 'groups.list']), 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE')
 })
 
-test('a request without a bearer token cannot be exchanged', async () => {
+test('refuses an exchange without a bearer token', async () => {
   assertUnauthenticated(
     await scene.exchange(undefined, { identity: uid }),
     'no token to exchange was sent; send it in the header "Authorization: Bearer TOKEN"',
@@ -246,7 +246,7 @@ test('a request without a bearer token cannot be exchanged', async () => {
   }
 })
 
-test('an unreachable or malformed issuer gives the same error as a bad token', async () => {
+test('returns the same error for an unreachable or malformed issuer and for an invalid token', async () => {
   const { pinfold, org, issuer } = scene
   const nobody = 'http://127.0.0.1:1'
   const identity = await pinfold.seed.identity(org.uid, { claimMatch: { issuer: nobody, subject } })
@@ -256,7 +256,7 @@ test('an unreachable or malformed issuer gives the same error as a bad token', a
   assertUnauthenticated(await scene.exchange(await scene.token({ iss: path }), { identity: lost.uid }))
 })
 
-test('an issuer is never asked unless the identity trusts it', async () => {
+test('sends no request to an issuer unless the identity trusts it', async () => {
   await using other = await startExchange()
   const wrong = { issuer: 'https://issuer.example.com', subject }
   const stranger = await other.identity({ claimMatch: wrong })
@@ -277,7 +277,7 @@ test('an issuer is never asked unless the identity trusts it', async () => {
   assert.deepEqual(other.issuer.requests, [])
 })
 
-test('a new key of the issuer fails no login, and its old key is refused', async () => {
+test('after an issuer changes its key, no sign-in fails, and the old key is refused', async () => {
   await using other = await startExchange()
   const { uid: identity } = await other.identity()
   const before = await other.token()
@@ -293,7 +293,7 @@ test('a new key of the issuer fails no login, and its old key is refused', async
   assertUnauthenticated(await other.exchange(before, { identity }))
 })
 
-test('the time when an identity was last seen is written later, not by each exchange', async () => {
+test('stores the last-seen time of an identity later, not in each exchange', async () => {
   const { pinfold } = scene
   const identity = await scene.identity()
   const stored = async () => {
@@ -315,7 +315,7 @@ test('the time when an identity was last seen is written later, not by each exch
   assert.equal(await stored(), seen)
 })
 
-test('the method WhoAmI shows the narrowed capabilities, times and audience of a token', async () => {
+test('WhoAmI returns the narrowed capabilities, times and audience of a token', async () => {
   const { pinfold, org } = scene
   const issued = ok(await scene.exchange(token, { identity: uid, aud: [host, url], cap: ['repo.list', 'groups.list'] }))
   const me = ok(await pinfold.withToken(issued.token).get('/auth/v1/ok'))
@@ -346,7 +346,7 @@ test('the method WhoAmI shows the narrowed capabilities, times and audience of a
   )
 })
 
-test('the method WhoAmI shows the bindings on, above and below the folder that a token is for', async () => {
+test('WhoAmI returns the bindings on, above and below the folder of a token', async () => {
   const { pinfold, org } = scene
   const identity = (await scene.identity()).uid
   await pinfold.seed.binding(org.uid, identity, roleUids.viewer)
@@ -381,7 +381,7 @@ test('the method WhoAmI shows the bindings on, above and below the folder that a
   )
 })
 
-test('the method WhoAmI shows the operator all rights, and a caller without bindings none', async () => {
+test('WhoAmI returns all rights for the operator, and none for a caller without bindings', async () => {
   const { pinfold } = scene
   const operator = ok(await pinfold.operator.get('/auth/v1/ok'))
   assert.equal(operator.subject, operatorUid)

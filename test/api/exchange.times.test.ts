@@ -8,7 +8,7 @@ import { roleUids } from '../support/pinfold.ts'
 const now = Math.floor(Date.now() / 1000)
 const year = 366 * 86_400
 
-test('the clock of an issuer may be a minute ahead or behind, for an exchange and for its dry run', async () => {
+test('accepts issuer clocks up to a minute ahead or behind, for an exchange and for its dry run', async () => {
   const time = new Date(now * 1000)
   await using scene = await startExchange({ clock: () => time })
   const { pinfold, org } = scene

@@ -26,7 +26,7 @@ const page = async (node: { port: number }, path: string, token?: string) => {
   return { status: res.status, text: await res.text() }
 }
 
-test('a server whose clock is a day ahead writes the time of the database, collects nothing early and is not ready', {
+test('a server whose clock is a day ahead writes the database time, deletes nothing early, and is not ready', {
   skip,
 }, async () => {
   await using registry = await startRegistry({ jobs: [] })
@@ -55,7 +55,7 @@ test('a server whose clock is a day ahead writes the time of the database, colle
   assert.equal((await page(registry, '/readyz')).status, 200)
 })
 
-test('a server whose clock is changed keeps the time of the database, before it has asked for that again', {
+test('a server whose clock is changed keeps the database time, also before it reads that time again', {
   skip,
 }, async () => {
   await using registry = await startRegistry({ jobs: [] })
@@ -75,7 +75,7 @@ test('a server whose clock is changed keeps the time of the database, before it 
   for (const { updateTime } of tags) assert.ok(Math.abs(Date.parse(updateTime) - Date.now()) < day / 2, updateTime)
 })
 
-test('uses the time of the database for any clock of the machine', async () => {
+test('uses the database time, whatever the clock of the machine shows', async () => {
   const [at, passed] = [Date.parse('2026-03-01T08:00:00Z'), 50]
   const clock = { machine: at, passed, database: at }
   const pass = (ms: number) => {
@@ -109,7 +109,7 @@ test('uses the time of the database for any clock of the machine', async () => {
   assert.ok(Math.abs(off()) < 5, `${off()}`)
 })
 
-test('a delay while the clocks are read does not count as an offset', async () => {
+test('a delay while the clocks are read does not count as a clock offset', async () => {
   const start = Date.parse('2026-03-01T08:00:00Z')
   for (const paused of ['time', 'passed'] as const) {
     let ms = 0
@@ -129,7 +129,7 @@ test('a delay while the clocks are read does not count as an offset', async () =
   }
 })
 
-test('a server with a given clock uses it, whatever the time of the database is', async () => {
+test('a server started with a given clock uses it, whatever the database time is', async () => {
   const at = new Date('2026-03-01T08:00:00.000Z')
   await using pinfold = await startPinfold({ clock: () => at })
   for (const offset of [-1, 1]) {
@@ -138,7 +138,7 @@ test('a server with a given clock uses it, whatever the time of the database is'
   }
 })
 
-test('keeps the known offset of a clock while an answer of the database allows it', () => {
+test('keeps the known clock offset while the answer time of the database allows it', () => {
   assert.equal(adjusted(0, -5, 5), 0)
   assert.equal(adjusted(0, 100, 120), 110)
   assert.equal(adjusted(110, 90, 150), 110)
@@ -148,7 +148,7 @@ test('keeps the known offset of a clock while an answer of the database allows i
   assert.equal(adjusted(undefined, 100, 120, 115), 115)
 })
 
-test('if most servers agree on the time, the database is wrong, and no other server is blamed', async () => {
+test('if most servers have the same time, the database clock is reported as wrong, and no other server', async () => {
   let ahead = 10_000
   const db = { engine: 'postgres' as const, get: async () => ({ now: ahead }) as never }
   const skew = createSkew(db, { time: () => 0, passed: () => 0 })
@@ -164,7 +164,7 @@ test('if most servers agree on the time, the database is wrong, and no other ser
   assert.equal(blamed(0), false)
 })
 
-test('servers stay ready if most of them differ from the database by the same offset', {
+test('servers stay ready if most of them have the same offset from the database time', {
   skip,
 }, async () => {
   await using stack = new AsyncDisposableStack()
@@ -181,7 +181,7 @@ test('servers stay ready if most of them differ from the database by the same of
   assert.equal((await page(pinfold, '/readyz')).status, 200)
 })
 
-test('servers divide shared limits, and one of them reports shared metrics', { skip }, async () => {
+test('servers divide shared limits among them, and only one server reports shared metrics', { skip }, async () => {
   await using pinfold = await startPinfold({ jobs: [sweepNodes], metrics: true, exchangesPerIdentity: 60 })
   await using other = await secondNode(pinfold)
   assert.deepEqual(pinfold.app.fleet, { nodes: 1, isFirst: true })
@@ -209,7 +209,7 @@ test('servers divide shared limits, and one of them reports shared metrics', { s
   await workers.close()
 })
 
-test('lines of servers that share a database name the server', { skip }, async () => {
+test('log lines of servers that share a database name the server', { skip }, async () => {
   await using place = await makePlace()
   const nodes: string[] = []
   for (let i = 0; i < 2; i++) {
@@ -225,7 +225,7 @@ test('lines of servers that share a database name the server', { skip }, async (
   assert.equal(new Set(nodes).size, 2)
 })
 
-test('metrics show how many blobs wait for removal, and since when removal fails', async () => {
+test('the metrics show how many blobs wait for deletion, and since when deletion fails', async () => {
   let shift = 0
   const clock = () => new Date(Date.now() + shift)
   await using pinfold = await startPinfold({ jobs: [], metrics: true, clock })
@@ -252,7 +252,7 @@ test('metrics show how many blobs wait for removal, and since when removal fails
   assert.equal(questions.length, 1)
 })
 
-test('a token that one server signs with a new key is good at another one at once', { skip }, async () => {
+test('another server accepts a token with a new signing key at once', { skip }, async () => {
   await using pinfold = await startPinfold()
   await using other = await secondNode(pinfold)
   const { app, url } = pinfold
@@ -267,7 +267,7 @@ test('a token that one server signs with a new key is good at another one at onc
   assert.notEqual(other.app.keyring.epoch(), before)
 })
 
-test('shows the other metrics while the database is unavailable or does not answer', async () => {
+test('serves the other metrics while the database is unavailable or does not answer', async () => {
   await using pinfold = await startPinfold({ jobs: [], metrics: true, metricsToken: 'collector' })
   const inCommon = /^pinfold_(?:blob_trash|deliveries_waiting|events_unrouted)/m
   const whole = await page(pinfold, '/metrics', 'collector')

@@ -25,7 +25,7 @@ function fill(file: string): void {
   }
 }
 
-test('a disk is full when a small file does not fit, and no file stays behind', { skip }, async () => {
+test('a disk counts as full if a small file does not fit, and the check leaves no file behind', { skip }, async () => {
   assert.equal(await isDiskFull(folder), false)
   const filler = join(folder, 'filler')
   fill(filler)
@@ -35,7 +35,7 @@ test('a disk is full when a small file does not fit, and no file stays behind', 
   assert.equal(await isDiskFull(tmpdir()), false)
 })
 
-test('a full disk of the blob folder makes /readyz fail with its name, and /healthz stays', { skip }, async () => {
+test('/readyz fails and names the blob folder if its disk is full, and /healthz succeeds', { skip }, async () => {
   const blobs = join(folder, 'blobs')
   mkdirSync(blobs)
   let shift = 0
@@ -54,7 +54,7 @@ test('a full disk of the blob folder makes /readyz fail with its name, and /heal
   assert.deepEqual(await ask('/readyz'), [200, 'ok'])
 })
 
-test('the disk of an embedded database makes /readyz fail', { skip }, async (t) => {
+test('/readyz fails if the disk of an embedded database is full', { skip }, async (t) => {
   const data = join(folder, 'data')
   mkdirSync(data)
   let shift = 0

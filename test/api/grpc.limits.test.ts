@@ -85,7 +85,7 @@ function connect(port = pinfold.port) {
   }
 }
 
-test('a call without a valid token is refused before its message is there', async () => {
+test('refuses a call without a valid token before its message arrives', async () => {
   using connection = connect()
   assert.ok(needTokens.length > 100)
   for (const path of needTokens) {
@@ -95,7 +95,7 @@ test('a call without a valid token is refused before its message is there', asyn
   assert.equal((await connection.begin(needTokens[0]!, { token: 'wrong' }).ended).status, '16')
 })
 
-test('a method of the operator is refused to others before its message is there', async () => {
+test('refuses a method of the operator to others before the message arrives', async () => {
   using connection = connect()
   const token = await pinfold.tokenFor((await pinfold.seed.person()).uid)
   const methods = endpoints.filter(({ method }) => method.access.mode === 'everywhere')
@@ -105,7 +105,7 @@ test('a method of the operator is refused to others before its message is there'
   }
 })
 
-test('a small message that decompresses to megabytes is given up at the limit of every open method', async () => {
+test('stops decompressing a message at the size limit of each open method', async () => {
   using connection = connect()
   const bomb = framed(gzipSync(unknownFields(1_400_000)), true)
   assert.ok(bomb.length < 8192)
@@ -123,7 +123,7 @@ test('a small message that decompresses to megabytes is given up at the limit of
   }
 })
 
-test('a message of an open method has at most 64 KiB, and one of a library 4 KiB, compressed or not', async () => {
+test('limits messages of open methods to 64 KiB, and of a library to 4 KiB, compressed or not', async () => {
   using connection = connect()
   const field = (bytes: number) =>
     Buffer.concat([Buffer.from('fa3f', 'hex'), lengthOf(bytes - 5), Buffer.alloc(bytes - 5)])
@@ -145,7 +145,7 @@ test('a message of an open method has at most 64 KiB, and one of a library 4 KiB
 /** A length of three bytes. */
 const lengthOf = (value: number) => Buffer.from([(value & 0x7f) | 0x80, ((value >> 7) & 0x7f) | 0x80, value >> 14])
 
-test('a method that needs a token takes 4 MiB, compressed or not', async () => {
+test('limits messages of methods with a token to 4 MiB, compressed or not', async () => {
   using connection = connect()
   const token = pinfold.operator.token!
   const ask = (length: number) =>
@@ -163,7 +163,7 @@ test('a method that needs a token takes 4 MiB, compressed or not', async () => {
   }
 })
 
-test('a message has at most 20,000 fields, unknown fields too, which are dropped', async () => {
+test('a message can have at most 20,000 fields, including unknown fields, which are ignored', async () => {
   using connection = connect()
   const token = pinfold.operator.token!
   for (const [path, options] of [
@@ -179,7 +179,7 @@ test('a message has at most 20,000 fields, unknown fields too, which are dropped
   assert.equal(readMessage(listGroups.input, unknownFields(2)).$unknown, undefined)
 })
 
-test('a message that cannot be decompressed is refused', async () => {
+test('refuses a message that cannot be decompressed', async () => {
   using connection = connect()
   const wrong = framed(Buffer.from('no archive'), true)
   assert.match((await connection.call(ping, wrong, { encoding: 'gzip' })).message, /message: is not valid gzip data/)
@@ -194,7 +194,7 @@ test('a message that cannot be decompressed is refused', async () => {
   assert.equal((await connection.call(ping, wrong, { encoding: 'br' })).status, '12')
 })
 
-test('a stream of questions ends at the first message that is too large', async () => {
+test('a stream of requests ends at the first message that is too large', async () => {
   using connection = connect()
   const { stream, ended } = connection.begin(reflection)
   stream.write(framed(Buffer.from([0x3a, 0])))
@@ -206,7 +206,7 @@ test('a stream of questions ends at the first message that is too large', async 
   assert.equal((await ended).status, '8')
 })
 
-test('one source has a limited number of bytes in flight, and gets them back', async () => {
+test('limits the bytes in flight of one network address, and frees them when a call ends', async () => {
   await using small = await startPinfold({ maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 })
   using connection = connect(small.port)
   // 192 KiB: two messages of 64 KiB, and 64 KiB more. Each of these is never finished.
@@ -230,7 +230,7 @@ test('one source has a limited number of bytes in flight, and gets them back', a
   for (const { stream } of open) stream.close(http2.constants.NGHTTP2_CANCEL)
 })
 
-test('all sources together have a limited number of bytes in flight', async () => {
+test('limits the bytes in flight of all network addresses together', async () => {
   const sizes = { maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 }
   await using small = await startPinfold({ ...sizes, trustedProxies: ['127.0.0.1'] })
   using connection = connect(small.port)
@@ -249,7 +249,7 @@ const smallBudgets = { maxBodyBytes: 65_536, messageBytesPerSource: 65_536, mess
 /** A message of 60,000 bytes, all of one unknown field. */
 const bulky = framed(Buffer.concat([Buffer.from('fa3f', 'hex'), lengthOf(59_995), Buffer.alloc(59_995)]))
 
-test('health streams that stay open keep no bytes from other calls', async () => {
+test('open health streams do not use bytes that other calls need', async () => {
   await using small = await startPinfold({ ...smallBudgets, trustedProxies: ['127.0.0.1'] })
   using connection = connect(small.port)
   const name = Buffer.concat([Buffer.from('0a', 'hex'), lengthOf(4000), Buffer.alloc(4000, 'x')])
@@ -267,7 +267,7 @@ test('health streams that stay open keep no bytes from other calls', async () =>
   assert.ok(open.every(({ stream }) => !stream.closed))
 })
 
-test('messages without a token do not use up the bytes of callers with a token', async () => {
+test('messages without a token do not use the bytes of callers with a token', async () => {
   await using small = await startPinfold(smallBudgets)
   using connection = connect(small.port)
   const begin = async (): Promise<Open> => {
@@ -283,7 +283,7 @@ test('messages without a token do not use up the bytes of callers with a token',
   for (const { stream } of open) stream.close(http2.constants.NGHTTP2_CANCEL)
 })
 
-test('an open stream of events keeps no bytes from other calls', async () => {
+test('an open event stream does not use bytes that other calls need', async () => {
   await using small = await startPinfold({ ...smallBudgets, streamIdleMs: 100 })
   using connection = connect(small.port)
   const token = small.operator.token!
@@ -320,7 +320,7 @@ async function askOften(connection: ReturnType<typeof connect>, count: number): 
   return { ...(await ended), answers }
 }
 
-test('a stream of reflection carries at most 1,000 messages', async () => {
+test('a reflection stream accepts at most 1,000 messages', async () => {
   using connection = connect()
   assert.deepEqual(await askOften(connection, 1000), { answers: 1000, status: '0', types: [], message: 'OK' })
   const { answers, status, message } = await askOften(connection, 1001)
@@ -330,7 +330,7 @@ test('a stream of reflection carries at most 1,000 messages', async () => {
   )
 })
 
-test('each message of a stream of reflection counts as a request of its source', async () => {
+test('counts each message of a reflection stream as a request of its network address', async () => {
   await using small = await startPinfold({ requestsPerSource: 20 })
   using connection = connect(small.port)
   const { answers, status, types, message } = await askOften(connection, 1000)

@@ -4,7 +4,7 @@ import { openBrowser } from '../support/browser.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { startSignInScene } from '../support/sign-in.ts'
 
-test('GET / shows a browser what the server is, with working links', async () => {
+test('GET / from a browser returns a page about the server, with working links', async () => {
   await using pinfold = await startPinfold()
   const page = await fetch(`${pinfold.url}/`, { headers: { accept: 'text/html' } })
   assert.equal(page.status, 200)
@@ -17,7 +17,7 @@ test('GET / shows a browser what the server is, with working links', async () =>
   for (const link of links) assert.equal((await fetch(pinfold.url + link)).status, 200, link)
 })
 
-test('GET / answers programs in plain text, and POST / is 405', async () => {
+test('GET / from other programs returns plain text, and POST / returns 405', async () => {
   await using pinfold = await startPinfold()
   const res = await fetch(`${pinfold.url}/`)
   assert.match(res.headers.get('content-type') ?? '', /^text\/plain/)

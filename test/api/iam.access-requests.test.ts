@@ -66,7 +66,7 @@ const ask = (client: Client, group = org): Promise<Answer> =>
 const waiting = async (): Promise<Json[]> => ok(await owner.get(`/control/v1/accessRequests/${org}`)).accessRequests
 const requestOf = async (uid: string): Promise<Json> => (await waiting()).find((one) => one.identityUid === uid)!
 
-test('a person finds the verified organization of their email domain, without its internal data', async () => {
+test('finds the verified organization of the email domain of a person, without its internal data', async () => {
   const { client } = await somebody()
   const { group } = ok(await client.get('/iam/v2/groups:lookupGroup'))
   assert.partialDeepStrictEqual(group, { uid: org, name: domain, verified: true, description: '', resourceLimits: {} })
@@ -79,7 +79,7 @@ test('a person finds the verified organization of their email domain, without it
   assertDenied(await client.get(`/iam/v2/groups/${org}`))
 })
 
-test('every reason for ineligibility gives the same answer', async () => {
+test('returns the same answer for each reason of ineligibility', async () => {
   const other = (await pinfold.seed.group('', { name: 'plain.example' })).uid
   await pinfold.seed.group('', { name: 'gmail.com', verified: true, kind: 'ORG_KIND_CUSTOMER' })
   const none = await somebody({ email: 'a@nobody.example' })
@@ -182,7 +182,7 @@ test('owners list requests, and approve them with a role that they hold', async 
   assert.equal(await requestOf(uid), undefined)
 })
 
-test('approval makes pending bindings of the person effective, recorded with the member who approves', async () => {
+test('approval activates pending bindings of the person, recorded with the approving member', async () => {
   const { client, uid } = await somebody()
   const bound = await pinfold.seed.member(org, roleUids.owner)
   const by = await pinfold.as(bound.uid)
@@ -212,7 +212,7 @@ test('granting the owner role requires a sign-in within the last ten minutes', a
   assertError(answer, 400, 9, 'REAUTHENTICATION_REQUIRED')
 })
 
-test('the requests are listed in pages, over gRPC too, and go with the account', async () => {
+test('lists access requests in pages, over gRPC too, and deletes them with the account', async () => {
   const people = await Promise.all([somebody(), somebody(), somebody()])
   for (const { client } of people) ok(await ask(client))
   using grpc = grpcClientOf(pinfold, AccessRequestsService, owner.token!)
@@ -228,7 +228,7 @@ test('the requests are listed in pages, over gRPC too, and go with the account',
   assert.equal(await requestOf(people[0]!.uid), undefined)
 })
 
-test('limits how often a person can ask', async () => {
+test('limits how often a person can request access', async () => {
   await using few = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
@@ -289,7 +289,7 @@ test("an organization's provider does not speak for a person whom others know", 
   ok(await client.patch(path, { identityMetadata: { company: 'Own' } }))
 })
 
-test('a person can ask again after a day, or after a week if refused, and a request waits for thirty days', async () => {
+test('a person can request again after a day, or a week if rejected, and a request expires after thirty days', async () => {
   const { client, uid, sub } = await somebody()
   const again = async (): Promise<Answer> => {
     const iat = Math.floor(time / 1000)
@@ -332,7 +332,7 @@ test('a person can ask again after a day, or after a week if refused, and a requ
   assert.ok(await requestOf(uid))
 })
 
-test('deleting and registering an account again does not shorten the wait until the next request', async () => {
+test('deleting and recreating an account does not shorten the wait until the next request', async () => {
   const first = await somebody()
   const signedIn = async (token: string): Promise<Client> =>
     pinfold.withToken(ok(await pinfold.withToken(token).call('POST', `/sts/exchange?aud=${pinfold.url}`)).token)

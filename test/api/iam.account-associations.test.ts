@@ -52,7 +52,7 @@ const check = (group: string, providerType: unknown, client = viewer): Promise<A
   return client.post(`${base}/${group}:checkAccountAssociation`, { providerType })
 }
 
-test('a group has one association, under its own uid', async () => {
+test('a group has one account association, with the uid of the group', async () => {
   const group = await folder()
   const github = {
     appInstallations: { '42': { installations: [{ installationId: '9007199254740993', name: 'acme' }] } },
@@ -70,7 +70,7 @@ test('a group has one association, under its own uid', async () => {
   assertNotFound(await create(nowhere, {}), 'iam.pinfold.dev/Group', nowhere)
 })
 
-test('blocks are set, changed and cleared one by one', async () => {
+test('the settings of each cloud can be set, changed and cleared separately', async () => {
   const group = await folder()
   const path = `${base}/${group}`
   ok(await create(group, { amazon, google }))
@@ -90,7 +90,7 @@ test('blocks are set, changed and cleared one by one', async () => {
   assert.deepEqual([replaced.name, replaced.google, replaced.azure], ['new', undefined, azure])
 })
 
-test('every member that is wrong is named', async () => {
+test('an error names each invalid field', async () => {
   const group = await folder()
   assertInvalid(await owner.post(`${base}/${group}`, {}), 'name')
   assertInvalid(await create(group, { name: 'Upper', description: 'a\nb' }), 'name', 'description')
@@ -118,7 +118,7 @@ test('every member that is wrong is named', async () => {
   assertInvalid(await create(group, { pinfold: {} }), 'pinfold.service_bindings')
 })
 
-test('a service is bound to an identity of its own that lives in the group', async () => {
+test('a cloud service can be bound only to its own identity in the same group', async () => {
   const group = await folder()
   const made = (parent: string, servicePrincipal: string) =>
     pinfold.seed.identity(parent, { claimMatch: undefined, servicePrincipal: `SERVICE_PRINCIPAL_${servicePrincipal}` })
@@ -139,7 +139,7 @@ test('a service is bound to an identity of its own that lives in the group', asy
   assert.deepEqual(ok(await bind(serviceBindings)).pinfold, { serviceBindings })
 })
 
-test('every service that clients know can be bound, by the name of its principal', async () => {
+test('each service that clients know can be bound, by the name of its principal', async () => {
   const group = await folder()
   const names = ServicePrincipalSchema.values.slice(1).map(({ name }) => name.replace('SERVICE_PRINCIPAL_', ''))
   assert.equal(names.length, 13)
@@ -151,7 +151,7 @@ test('every service that clients know can be bound, by the name of its principal
   assert.deepEqual(ok(await create(group, { pinfold: { serviceBindings } })).pinfold, { serviceBindings })
 })
 
-test('associations are listed with the groups that they belong to', async () => {
+test('lists associations with their groups', async () => {
   const root = (await pinfold.seed.group()).uid
   const groups = [root]
   for (const name of ['b', 'a', 'c']) {
@@ -181,7 +181,7 @@ test('associations are listed with the groups that they belong to', async () => 
   assertInvalid(await member.get(`${base}?order_by=amazon`), 'order_by')
 })
 
-test('deleting is idempotent, and an association holds its group', async () => {
+test('deleting an association twice succeeds, and a group with an association cannot be deleted', async () => {
   const group = await folder()
   ok(await create(group, { amazon }))
   assertBlocked(await owner.delete(`/iam/v2/groups/${group}`), group, 'RESOURCE_NOT_EMPTY')
@@ -199,7 +199,7 @@ test('deleting is idempotent, and an association holds its group', async () => {
   assert.equal((await owner.delete(`/iam/v2/groups/${group}`)).status, 200)
 })
 
-test('a change writes one event with the resource that the caller got', async () => {
+test('a change writes one event with the resource that was returned to the caller', async () => {
   const group = await folder()
   let [created, updated]: Json[] = [{}, {}]
   const events = await eventsOf(pinfold, async () => {
@@ -220,7 +220,7 @@ test('a change writes one event with the resource that the caller got', async ()
   await checkLists(pinfold)
 })
 
-test('strangers learn nothing', async () => {
+test('callers without access get no information', async () => {
   const group = await folder()
   const stranger = await pinfold.as((await pinfold.seed.identity(org)).uid)
   for (const where of [group, `${org}/${'0'.repeat(16)}`]) {
@@ -244,7 +244,7 @@ function trustGroup(group: string): void {
   clouds.trust(`${azure.tenantId} ${azure.clientIds.canary}`, { ...trust, audience: 'api://AzureADTokenExchange' })
 }
 
-test('a cloud that trusts the group gives credentials for a token of ours', async () => {
+test('a cloud that trusts the group returns credentials for a token of this server', async () => {
   const group = await folder()
   ok(await create(group, { amazon, google, azure }))
   trustGroup(group)
@@ -260,7 +260,7 @@ test('a cloud that trusts the group gives credentials for a token of ours', asyn
   }
 })
 
-test('a cloud that trusts another group, or none, is not ready', async () => {
+test('the check reports NOT_READY for a cloud that trusts another group or none', async () => {
   const [trusted, other] = [await folder(), await folder()]
   for (const group of [trusted, other]) ok(await create(group, { amazon, google, azure }))
   trustGroup(trusted)
@@ -279,7 +279,7 @@ test('a cloud that trusts another group, or none, is not ready', async () => {
   assert.match(impersonation.message, /^Google Cloud responded with HTTP 403: PERMISSION_DENIED: Permission/)
 })
 
-test('every application of a tenant is tried', async () => {
+test('tries each application of an Azure tenant', async () => {
   const group = await folder()
   const clientIds = { ...azure.clientIds, zebra: 'ffffffff-0000-4000-8000-000000000003' }
   ok(await create(group, { azure: { ...azure, clientIds } }))
@@ -293,7 +293,7 @@ test('every application of a tenant is tried', async () => {
   assert.deepEqual(ok(await check(group, 3)), ready)
 })
 
-test('a malformed answer of a cloud, or none, is reported as the result of the check', async () => {
+test('the check reports a malformed or missing answer of a cloud as its result', async () => {
   const group = await folder()
   ok(await create(group, { amazon, google, azure }))
   const types = ['AMAZON', 'GOOGLE', 'AZURE'].map((cloud) => `ACCOUNT_PROVIDER_TYPE_${cloud}`)
@@ -327,7 +327,7 @@ test('a malformed answer of a cloud, or none, is reported as the result of the c
   )
 })
 
-test('a block that is missing is not ready, a cloud that is not named is invalid', async () => {
+test('the check reports NOT_READY for a cloud without settings, and refuses a request without a cloud', async () => {
   const group = await folder()
   assertNotFound(await check(group, 'ACCOUNT_PROVIDER_TYPE_AZURE'), type, group)
   ok(await create(group, { amazon }))

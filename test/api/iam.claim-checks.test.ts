@@ -21,7 +21,7 @@ const check = (uid: string, claims: unknown, match?: Json, client = owner) =>
 const failing = ({ checks }: Json): string[] =>
   checks.filter(({ matches }: Json) => !matches).map(({ claim }: Json) => claim)
 
-test('twenty tokens get the same result as in an exchange, for a stored and for a new identity', async () => {
+test('twenty tokens get the same result in the check and in an exchange, for stored and new identities', async () => {
   const match = {
     issuer: scene.issuer.url,
     subjectPattern: 'repo:acme/[^:]+:.*',
@@ -74,7 +74,7 @@ test('the result has the expected and the actual value of each claim', async () 
   assert.deepEqual(failing(ok(await check(uid, {}))), ['iss', 'sub', 'aud', 'exp'])
 })
 
-test('validates the rules as the creation of an identity does, and stores nothing', async () => {
+test('validates the rules like the creation of an identity, and stores nothing', async () => {
   const { uid } = scene.org
   const events = await eventsOf(scene.pinfold, async () => {
     assertInvalid(await check(uid, '{}', { issuer: scene.issuer.url, subjectPattern: '(' }), 'match.subject_pattern')
@@ -90,7 +90,7 @@ test('validates the rules as the creation of an identity does, and stores nothin
   assert.deepEqual(events, [])
 })
 
-test('requires the permission to list identities there, and refuses identities that claims do not match', async () => {
+test('requires permission to list identities, and refuses identities that do not match by claims', async () => {
   const { pinfold, org } = scene
   const { uid } = await scene.identity()
   const [stranger, viewer] = await Promise.all([

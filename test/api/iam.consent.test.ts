@@ -42,7 +42,7 @@ const refuse = (client: Client, uid: string) => client.post(`${pending}/${uid}:r
 const only = (uid: string) => ({ uid, name: '', description: '', subject: '', issuer: '', email: '' })
 const mentions = (value: unknown) => /jane/i.test(JSON.stringify(value))
 
-test('a binding that the person has not accepted gives no rights, and shows the uid alone', async () => {
+test('a binding gives no rights until the person accepts it, and shows only the uid of the person', async () => {
   const { uid, client } = await someone()
   let made: Json = {}
   const events = await eventsOf(pinfold, async () => {
@@ -117,7 +117,7 @@ test('accepting a binding in one organization has no effect in another one', asy
   ok(await client.get(`/iam/v2/groups/${org.uid}`))
 })
 
-test('a refusal deletes the binding, and reveals only the uid of the person', async () => {
+test('refusing deletes the binding, and reveals only the uid of the person', async () => {
   const { uid } = await someone()
   const made = await bind(owner, org.uid, uid)
   // A token with the sign-in method of the person.
@@ -139,7 +139,7 @@ test('a refusal deletes the binding, and reveals only the uid of the person', as
   await checkLists(pinfold)
 })
 
-test('a person cannot accept or refuse for others, and learns nothing by trying', async () => {
+test('a person cannot accept or refuse bindings of others, and gets no information about them', async () => {
   const [{ uid, client }, { client: another }] = [await someone(), await someone()]
   const made = await bind(owner, org.uid, uid)
   for (const stranger of [another, owner, operator]) {
@@ -173,7 +173,7 @@ test('a session of one organization cannot list, accept or refuse bindings of an
   ok(await refuse(client, there.uid))
 })
 
-test('bindings by the operator, of oneself and of workloads count at once', async () => {
+test('a binding has effect at once if the operator creates it, or if it is for oneself or a workload', async () => {
   const { uid, client } = await someone()
   assert.equal((await pinfold.seed.binding(org.uid, uid, roleUids.viewer)).identity.email, 'jane@example.com')
   ok(await client.get(`/iam/v2/groups/${org.uid}`))
@@ -188,7 +188,7 @@ test('bindings by the operator, of oneself and of workloads count at once', asyn
   ok(await (await pinfold.as(job.uid)).get(`/iam/v2/groups/${org.uid}`))
 })
 
-test('a binding that is changed to a person waits for their acceptance', async () => {
+test('a binding whose identity is changed to a person is pending until the person accepts', async () => {
   const { uid, client } = await someone()
   const job = await pinfold.seed.identity(org.uid)
   const made = await bind(owner, org.uid, job.uid)
@@ -201,7 +201,7 @@ test('a binding that is changed to a person waits for their acceptance', async (
   assert.equal(back.identity.name, job.name)
 })
 
-test('an owner who has not accepted owns nothing yet', async () => {
+test('a new owner has no rights before accepting', async () => {
   const { uid, client } = await someone()
   const { group, ownerUid, owner: first } = await elsewhere()
   const mine = ok(await first.get(`${bindings}?identity=${ownerUid}`)).roleBindings[0]
@@ -246,7 +246,7 @@ test('limits the pending bindings of a person in each organization, and lists th
   assert.equal((await waiting(client)).totalCount, '1')
 })
 
-test('the methods answer over gRPC as over REST', async () => {
+test('gRPC gives the same answers as REST', async () => {
   const { uid, client } = await someone()
   const made = await bind(owner, org.uid, uid)
   using grpc = grpcClientOf(pinfold, PendingBindingsService, client.token)

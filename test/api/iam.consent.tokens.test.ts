@@ -44,7 +44,7 @@ function assertNarrowed(answer: Parameters<typeof assertError>[0]): void {
   assert.match(answer.body.message, /limited to some groups or capabilities/)
 }
 
-test('a token of an exchange that named scopes or capabilities neither lists, accepts nor refuses anything', async () => {
+test('an exchanged token with scopes or capabilities cannot list, accept or refuse bindings', async () => {
   const { home, elsewhere, binding, exchanged } = await asked()
   for (const narrowing of [{ scopes: home.uid }, { cap: 'repo.list' }, { scopes: home.uid, cap: 'groups.list' }]) {
     const client = await exchanged(narrowing)
@@ -61,7 +61,7 @@ test('a token of an exchange that named scopes or capabilities neither lists, ac
   assert.equal(ok(await whole.get(pending)).totalCount, '1')
 })
 
-test('a token of an exchange that named scopes or capabilities creates no organization', async () => {
+test('an exchanged token with scopes or capabilities cannot create an organization', async () => {
   const { home, exchanged } = await asked()
   const create = (client: Client) => client.post('/iam/v2/groups/', { name: `organization-${made++}` })
   for (const narrowing of [{ scopes: home.uid }, { cap: 'groups.create' }]) {
@@ -73,7 +73,7 @@ test('a token of an exchange that named scopes or capabilities creates no organi
   ok(await (await exchanged({})).get(`/iam/v2/groups/${uid}`))
 })
 
-test('a token of an exchange that named neither can accept and refuse, also for a person without bindings', async () => {
+test('an exchanged token without scopes and capabilities can accept and refuse, also for a person without bindings', async () => {
   const { elsewhere, binding, exchanged } = await asked()
   assert.deepEqual(ok(await accept(await exchanged({}), binding)).acceptedUids, [binding])
   ok(await (await exchanged({})).get(`/iam/v2/groups/${elsewhere.uid}`))
@@ -86,7 +86,7 @@ test('a token of an exchange that named neither can accept and refuse, also for 
   assert.equal((await refuse(bare, other.binding)).status, 200)
 })
 
-test('a token that was signed with fewer rights than its subject has is narrowed, unless it is marked as complete', async () => {
+test('a token with fewer rights than its subject counts as narrowed, unless it is marked as complete', async () => {
   const { pinfold } = scene
   const { uid } = await pinfold.seed.person()
   const group = await pinfold.seed.group()

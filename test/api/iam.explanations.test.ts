@@ -20,7 +20,7 @@ const bind = async (group: string, identityUid: string, roleUid: string) =>
 const effectsOf = ({ bindings }: Json): string[] => bindings.map((one: Json) => one.effect.replace('EFFECT_', ''))
 const namesOf = (items: Json[]): string[] => items.map(({ name }) => name)
 
-test('names the bindings that give a capability, with the group that they are inherited from', async () => {
+test('names the bindings that give a capability, and the group that each is inherited from', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'ci' })
   const [viewer, editor] = [await bind(team.uid, uid, roleUids.viewer), await bind(org.uid, uid, roleUids.editor)]
   const found = await explain(owner, repo.uid, uid)
@@ -48,7 +48,7 @@ test('names the bindings that give a capability, with the group that they are in
   )
 })
 
-test('names roles that would be sufficient for a missing capability, and members who could give them', async () => {
+test('names roles that include a missing capability, and members who can grant them', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'deploy' })
   const custom = await pinfold.seed.role(org.uid, ['repo.update'])
   const none = await explain(owner, repo.uid, uid)
@@ -66,7 +66,7 @@ test('names roles that would be sufficient for a missing capability, and members
   assert.deepEqual(effectsOf(await explain(owner, repo.uid, uid)), ['ROLE_LACKS_IT'])
 })
 
-test('a role that waits for the person, or is above the home of a workload, does not count', async () => {
+test('does not count a role that the person has not accepted, or above the group of a workload', async () => {
   const { uid: person } = await pinfold.seed.person({ name: 'Jane' })
   ok(await owner.post(`/iam/v2/roleBindings/${org.uid}`, { identityUid: person, roleUid: roleUids.editor }))
   const waiting = await explain(owner, repo.uid, person)
@@ -80,7 +80,7 @@ test('a role that waits for the person, or is above the home of a workload, does
   assert.deepEqual([above.allowed, above.bindings, above.sufficientRoles], [false, [], []])
 })
 
-test('does not list an identity as grantor that is bound above its own parent group', async () => {
+test('does not list an identity as grantor because of a binding above its own parent group', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'waiting' })
   const { uid: below } = await pinfold.seed.identity(team.uid, { name: 'below' })
   const giver = await bind(team.uid, below, roleUids.owner)
@@ -94,7 +94,7 @@ test('does not list an identity as grantor that is bound above its own parent gr
   await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM role_bindings WHERE uid = ${giver.uid}`))
 })
 
-test('a binding counts also where there are more than are shown', async () => {
+test('counts a binding also if the list of bindings is truncated', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'much' })
   for (let i = 0; i < 101; i++) {
     const role = await pinfold.seed.role(org.uid, [i === 0 ? 'repo.update' : 'repo.list'], { name: `many ${i}` })
@@ -104,7 +104,7 @@ test('a binding counts also where there are more than are shown', async () => {
   assert.deepEqual([allowed, bindings.length], [true, 100])
 })
 
-test('shows bindings of groups above only as far as the caller may list them', async () => {
+test('shows bindings of groups above only where the caller can list them', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'robot' })
   await bind(org.uid, uid, roleUids.editor)
   const below = await scene.member(roleUids.owner, team.uid)
@@ -118,7 +118,7 @@ test('shows bindings of groups above only as far as the caller may list them', a
   for (const { groupUid } of lacking.grantors) assert.equal(groupUid, team.uid)
 })
 
-test('an identity of another organization gets the same answer as one that does not exist', async () => {
+test('returns the same answer for an identity of another organization and for a missing identity', async () => {
   const elsewhere = await pinfold.seed.group()
   const foreign = await pinfold.seed.identity(elsewhere.uid, { name: 'secret' })
   const answers = await Promise.all(
@@ -127,7 +127,7 @@ test('an identity of another organization gets the same answer as one that does 
   assert.deepEqual(ok(answers[0]!), ok(answers[1]!))
 })
 
-test('denies callers who may not list bindings there, and names the field of a malformed question', async () => {
+test('denies callers without permission to list bindings, and names the field of an invalid request', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'asked' })
   const clients = [await scene.stranger(), await scene.foreigner(), await scene.holding('repo.list')]
   for (const client of clients) assertDenied(await ask(client, org.uid, uid))

@@ -48,7 +48,7 @@ const create = (change: Json = {}, client = owner, parent = org) => {
   return client.post(`${base}/${parent}`, { roleUid: roleUids.viewer, ttl: '3600s', ...change })
 }
 
-test('an invite shows its code once, and its role always', async () => {
+test('an invitation shows its code only once, and its role always', async () => {
   const created = ok(await create({ email: 'jane@example.com', singleUse: true, ttl: '604800.5s' }))
   assertTimes(created, 'createTime', 'updateTime', 'expirationTime')
   assert.match(created.uid, new RegExp(`^${org}/[0-9a-f]{16}$`))
@@ -68,7 +68,7 @@ test('an invite shows its code once, and its role always', async () => {
   assert.equal((await owner.patch(`${base}/${created.uid}`, {})).status, 405)
 })
 
-test('the stored data is not enough to compute the code', async () => {
+test('the code of an invitation cannot be computed from the stored data', async () => {
   const created = ok(await create())
   const says = JSON.parse(Buffer.from(created.code, 'base64').toString()) as Json
   assert.deepEqual(Object.keys(says), ['grp', 'role', 'kid', 'exp', 'jti', 'sig'])
@@ -81,7 +81,7 @@ test('the stored data is not enough to compute the code', async () => {
   assert.notEqual(ok(await create()).keyId, created.keyId)
 })
 
-test('the life of an invite is above zero and at most 30 days', async () => {
+test('the lifetime of an invitation is above zero and at most 30 days', async () => {
   for (const ttl of ['1s', '0.001s', '2592000s']) ok(await create({ ttl }))
   for (const ttl of ['0s', '-1s', '0.0001s', '2592000.001s', '315576000000s'])
     assertInvalid(await create({ ttl }), 'ttl')
@@ -94,7 +94,7 @@ test('the life of an invite is above zero and at most 30 days', async () => {
   }
 })
 
-test('nobody offers a role with capabilities that they do not hold', async () => {
+test('refuses to create an invitation for a role with capabilities that the creator does not hold', async () => {
   const role = await pinfold.seed.role(org, ['group_invites.create', 'role_bindings.create'])
   const manager = await pinfold.as((await pinfold.seed.member(org, role.uid)).uid)
   assertDenied(await create({}, manager))
@@ -109,7 +109,7 @@ test('nobody offers a role with capabilities that they do not hold', async () =>
   assertNotFound(await create({}, owner, missing), 'iam.pinfold.dev/Group', missing)
 })
 
-test('the newest invite is listed first', async () => {
+test('lists the newest invitation first', async () => {
   const folder = (await pinfold.seed.group(org)).uid
   const uids: string[] = []
   for (let i = 0; i < 3; i++) {
@@ -127,7 +127,7 @@ test('the newest invite is listed first', async () => {
   assertInvalid(await viewer.get(`${base}?order_by=email`), 'order_by')
 })
 
-test('an invite holds its role until it expires, and is listed for a while after', async () => {
+test('a role cannot be deleted until its invitations expire; expired invitations stay listed for a while', async () => {
   const folder = (await pinfold.seed.group(org)).uid
   const role = (await pinfold.seed.role(folder, ['repo.list'])).uid
   const invite = ok(await create({ roleUid: role }, owner, folder))
@@ -143,7 +143,7 @@ test('an invite holds its role until it expires, and is listed for a while after
   assertNotFound(await owner.get(`${base}/${invite.uid}`), type, invite.uid)
 })
 
-test('an invite is withdrawn once, and is deleted with its group', async () => {
+test('an invitation can be revoked once, and is deleted with its group', async () => {
   const invite = ok(await create({}))
   assertDenied(await viewer.delete(`${base}/${invite.uid}`))
   const gone = await owner.delete(`${base}/${invite.uid}`)
@@ -157,7 +157,7 @@ test('an invite is withdrawn once, and is deleted with its group', async () => {
   await checkLists(pinfold)
 })
 
-test('events contain neither code nor key', async () => {
+test('events contain neither the code nor the key of an invitation', async () => {
   let invite: Json = {}
   const events = await eventsOf(pinfold, async () => {
     invite = ok(await create({ email: 'jane@example.com' }))

@@ -39,7 +39,7 @@ const create = (change: Json = {}, client = owner, parent = provider) => {
 }
 const remove = (names: string[], client = owner, parent = provider) => client.post(batch, { parent, names })
 
-test('a mapping is created, read and listed, and never changes', async () => {
+test('a group mapping can be created, read and listed, but not changed', async () => {
   const created = ok(await create({ externalGroupId: 'Admins, EU' }))
   assertTimes(created, 'createTime', 'updateTime')
   assert.deepEqual(created, {
@@ -64,7 +64,7 @@ test('a mapping is created, read and listed, and never changes', async () => {
   assertInvalid(await viewer.get(`${base}?identity_provider_uid=x`), 'identity_provider_uid')
 })
 
-test('all three fields are required, and the scope is the organization', async () => {
+test('requires all three fields, and an organization as the scope', async () => {
   assertInvalid(await owner.post(`${base}/${provider}`, {}), 'external_group_id', 'role_uid', 'scope')
   assertInvalid(await create({ roleUid: 'x' }), 'role_uid')
   assertInvalid(await create({ externalGroupId: 'x'.repeat(513) }), 'external_group_id')
@@ -72,7 +72,7 @@ test('all three fields are required, and the scope is the organization', async (
   for (const scope of [folder, 'x', provider, 'f'.repeat(40)]) assertInvalid(await create({ scope }), 'scope')
 })
 
-test('the parent is an identity provider, and the role is available in the organization', async () => {
+test('requires an identity provider as the parent, and a role available in the organization', async () => {
   for (const parent of [org, `${org}/${'0'.repeat(16)}`]) {
     assertNotFound(await create({}, owner, parent), 'iam.pinfold.dev/IdentityProvider', parent)
   }
@@ -83,7 +83,7 @@ test('the parent is an identity provider, and the role is available in the organ
   assertNotFound(await create({ roleUid: below }), 'iam.pinfold.dev/Role', below)
 })
 
-test('the same mapping exists once, also when many ask at the same time', async () => {
+test('the same mapping can exist only once, also after concurrent requests', async () => {
   const answers = await Promise.all(Array.from({ length: 6 }, () => create({ externalGroupId: 'same' })))
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   for (const answer of answers.filter(({ status }) => status !== 200)) assertTaken(answer, type, 'same')
@@ -91,7 +91,7 @@ test('the same mapping exists once, also when many ask at the same time', async 
   ok(await create({ externalGroupId: 'Same' }))
 })
 
-test('nobody maps a group to a role with capabilities that they do not hold', async () => {
+test('refuses a mapping to a role with capabilities that the caller does not hold', async () => {
   const role = await pinfold.seed.role(org, ['identity_providers.create', 'role_bindings.create'])
   const manager = await pinfold.as((await pinfold.seed.member(org, role.uid)).uid)
   assertDenied(await create({}, manager))
@@ -102,7 +102,7 @@ test('nobody maps a group to a role with capabilities that they do not hold', as
   assertDenied(await create({ roleUid: half.uid }, await pinfold.as((await pinfold.seed.member(org, half.uid)).uid)))
 })
 
-test('a mapping holds its role until it is deleted', async () => {
+test('a role cannot be deleted while a mapping uses it', async () => {
   const role = (await pinfold.seed.role(org, ['repo.list'])).uid
   const mapping = ok(await create({ roleUid: role }))
   assertBlocked(await owner.delete(`/iam/v2/roles/${role}`), role, 'RESOURCE_IN_USE')
@@ -114,7 +114,7 @@ test('a mapping holds its role until it is deleted', async () => {
   assert.equal((await owner.delete(`/iam/v2/roles/${role}`)).status, 200)
 })
 
-test('a batch deletes existing mappings, and returns them', async () => {
+test('a batch deletion deletes existing mappings and returns them', async () => {
   const [first, second, third] = [ok(await create()), ok(await create()), ok(await create())]
   const unknown = `${provider}/${'0'.repeat(16)}`
   const deleted = ok(await remove([second.uid, unknown, first.uid, second.uid]))
@@ -143,7 +143,7 @@ test('a batch with a mapping of another provider deletes nothing', async () => {
   assertDenied(await remove([mine.uid], owner, `${'f'.repeat(40)}/${'1'.repeat(16)}`))
 })
 
-test('events are about the mapping, or the provider of a batch, and belong to the organization', async () => {
+test('events name the mapping, or the provider of a batch, and belong to the organization', async () => {
   let [one, two]: Json[] = [{}, {}]
   const events = await eventsOf(pinfold, async () => {
     ;[one, two] = [ok(await create()), ok(await create())]

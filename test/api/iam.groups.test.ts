@@ -26,7 +26,7 @@ const owner = await scene.member(roleUids.owner)
 const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a new organization has a root uid and only the fields that were set', async () => {
+test('a new organization has a root uid, and only the fields in the request', async () => {
   const group = ok(await operator.post(`${path}/`, { name: 'new org', description: 'A place' }))
   assert.match(group.uid, /^[0-9a-f]{40}$/)
   assertTimes(group, 'createTime')
@@ -56,13 +56,13 @@ test('ignores output-only fields when a group is created', async () => {
   assert.notEqual(group.createTime, '2000-01-01T00:00:00.000Z')
 })
 
-test('a folder is created below the parent in the path and starts with its uid', async () => {
+test('a folder is created below the parent in the path, and its uid starts with the uid of the parent', async () => {
   const group = ok(await owner.post(`${path}/${org.uid}`, { name: 'folder' }))
   assert.match(group.uid, new RegExp(`^${org.uid}/[0-9a-f]{16}$`))
   assert.deepEqual(ok(await owner.get(`${path}/${group.uid}`)), group)
 })
 
-test('the parent may be the tail of a uid', async () => {
+test('accepts the last part of a uid as the parent', async () => {
   const one = await pinfold.seed.group(org.uid)
   const two = await pinfold.seed.group(one.uid)
   const tail = two.uid.slice(org.uid.length + 1)
@@ -72,7 +72,7 @@ test('the parent may be the tail of a uid', async () => {
   }
 })
 
-test('the parent may be a name, when the caller can see one group of that name', async () => {
+test('accepts a name as the parent if the caller can see exactly one group with this name', async () => {
   const named = await pinfold.seed.group(org.uid, { name: 'by name' })
   const elsewhere = await pinfold.seed.group()
   await pinfold.seed.group(elsewhere.uid, { name: 'by name' })
@@ -83,19 +83,19 @@ test('the parent may be a name, when the caller can see one group of that name',
   assertInvalid(await operator.post(`${path}/by%20name`, { name: 'other' }), 'parent')
 })
 
-test('a name that looks like the end of a uid still names its group', async () => {
+test('a name that looks like the end of a uid still identifies its group', async () => {
   const named = await pinfold.seed.group(org.uid, { name: '00112233445566ff' })
   const group = ok(await owner.post(`${path}/00112233445566ff`, { name: 'child' }))
   assert.ok(group.uid.startsWith(`${named.uid}/`))
 })
 
-test('a parent that the caller cannot see is not found by its name', async () => {
+test('does not find a parent by its name if the caller cannot see it', async () => {
   const hidden = await pinfold.seed.group('', { name: 'hidden-parent' })
   assertNotFound(await owner.post(`${path}/${hidden.name}`, { name: 'x' }), type, 'hidden-parent')
   assertNotFound(await owner.post(`${path}/no-such-parent`, { name: 'x' }), type, 'no-such-parent')
 })
 
-test('a parent given by its uid must exist', async () => {
+test('returns an error if the parent uid does not exist', async () => {
   assertNotFound(await operator.post(`${path}/${missing}`, { name: 'x' }), type, missing)
   const below = `${missing}/0123456789abcdef`
   assertNotFound(await operator.post(`${path}/${below}`, { name: 'x' }), type, below)
@@ -132,14 +132,14 @@ test('one of several concurrent creations of the same name succeeds, and the oth
   assert.deepEqual(statuses.sort(), [200, 409, 409, 409])
 })
 
-test('groups nest ten deep', async () => {
+test('groups can be nested ten levels deep', async () => {
   let parent = org.uid
   for (let depth = 2; depth <= 10; depth++) parent = (await pinfold.seed.group(parent)).uid
   assert.equal(parent.split('/').length, 10)
   assertInvalid(await operator.post(`${path}/${parent}`, { name: 'too deep' }), 'parent')
 })
 
-test('a group that does not exist is not found', async () => {
+test('returns NOT_FOUND for a group that does not exist', async () => {
   const uid = `${org.uid}/0123456789abcdef`
   assertNotFound(await owner.get(`${path}/${uid}`), type, uid)
   assertNotFound(await owner.patch(`${path}/${uid}`, { description: 'x' }), type, uid)
@@ -163,7 +163,7 @@ test('denies a caller without rights whether or not the group exists, and refuse
   assert.deepEqual(ok(await stranger.get(path)), { groups: [], nextPageToken: '', totalCount: '0', skipped: 0 })
 })
 
-test('a viewer can read a group and cannot change it', async () => {
+test('a viewer can read but not change a group', async () => {
   const viewer = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.viewer)).uid)
   ok(await viewer.get(`${path}/${org.uid}`))
   assertDenied(await viewer.post(`${path}/${org.uid}`, { name: 'x' }))
@@ -171,7 +171,7 @@ test('a viewer can read a group and cannot change it', async () => {
   assertDenied(await viewer.delete(`${path}/${org.uid}`))
 })
 
-test('a list has the groups that the caller can see, and filters by exact name', async () => {
+test('lists the groups that the caller can see, and filters by exact name', async () => {
   const root = await pinfold.seed.group()
   const child = await pinfold.seed.group(root.uid, { name: 'listed' })
   await pinfold.seed.group(root.uid, { name: 'listed too' })
@@ -188,7 +188,7 @@ test('a list has the groups that the caller can see, and filters by exact name',
   assert.deepEqual(ok(await viewer.get(`${path}?name=Listed`)).groups, [])
 })
 
-test('an update changes the named fields and keeps output-only ones', async () => {
+test('an update changes the named fields, and keeps output-only fields', async () => {
   const group = await pinfold.seed.group(org.uid, { description: 'old' })
   const body = { name: 'renamed', description: 'new', status: 'ORG_STATUS_SUSPENDED', resourceLimits: { idps: 3 } }
   const renamed = ok(await owner.patch(`${path}/${group.uid}`, body))
@@ -201,7 +201,7 @@ test('an update changes the named fields and keeps output-only ones', async () =
   assert.deepEqual([replaced.name, replaced.description], ['replaced', ''])
 })
 
-test('an update is checked like a create', async () => {
+test('validates an update like a creation', async () => {
   const group = await pinfold.seed.group(org.uid)
   assertInvalid(await owner.patch(`${path}/${group.uid}`, { name: 'NO' }), 'name')
   assertInvalid(await owner.patch(`${path}/${group.uid}?updateMask=name`, {}), 'name')
@@ -211,7 +211,7 @@ test('an update is checked like a create', async () => {
   assert.deepEqual(ok(await owner.get(`${path}/${group.uid}`)), group)
 })
 
-test('verified and kind are set by the operator alone', async () => {
+test('only the operator can set the verified flag and the kind', async () => {
   const domain = await pinfold.seed.group('', { name: 'staff.example.com' })
   const ownerOfIt = await pinfold.as((await pinfold.seed.member(domain.uid, roleUids.owner)).uid)
   assertDenied(await ownerOfIt.patch(`${path}/${domain.uid}`, { verified: true, kind: 'ORG_KIND_CUSTOMER' }))
@@ -248,7 +248,7 @@ test('a verified organization cannot be renamed, not even by the operator', asyn
   ok(await operator.patch(`${path}/${group.uid}`, { name: 'new.example.com' }))
 })
 
-test('folders report the kind and status of their organization, and cannot have their own', async () => {
+test('folders have the kind and status of their organization, and cannot set their own', async () => {
   const root = ok(await operator.post(`${path}/`, { name: 'kinds', kind: 'ORG_KIND_DEV' }))
   const folder = await pinfold.seed.group(root.uid)
   const deep = await pinfold.seed.group(folder.uid)
@@ -266,7 +266,7 @@ test('folders report the kind and status of their organization, and cannot have 
   assertInvalid(await operator.patch(`${path}/${folder.uid}?updateMask=verified`, verified), 'verified')
 })
 
-test('a group is deleted once, with an empty answer', async () => {
+test('a group can be deleted once, with an empty answer', async () => {
   const group = await pinfold.seed.group(org.uid)
   const answer = await owner.delete(`${path}/${group.uid}`)
   assert.equal(answer.status, 200)
@@ -276,7 +276,7 @@ test('a group is deleted once, with an empty answer', async () => {
   ok(await owner.post(`${path}/${org.uid}`, { name: group.name }))
 })
 
-test('a group is not deleted while something lives below it: one violation for each kind', async () => {
+test('refuses to delete a group that is not empty, with one violation for each kind of content', async () => {
   const root = await pinfold.seed.group()
   const folder = await pinfold.seed.group(root.uid)
   const repo = await pinfold.seed.repo(folder.uid)
@@ -326,7 +326,7 @@ test('only the operator creates organizations, and owns none of them', async () 
   assert.deepEqual(ok(await operator.get(`/iam/v2/roleBindings?group=${group.uid}`)).roleBindings, [])
 })
 
-test('a token of the operator that is narrowed creates groups only where it may', async () => {
+test('a narrowed token of the operator creates groups only inside its scope', async () => {
   const narrowed = await pinfold.as(operatorUid, { cap: { [org.uid]: [101] } })
   ok(await narrowed.post(`${path}/${org.uid}`, { name: 'narrowed' }))
   assertDenied(await narrowed.post(`${path}/`, { name: 'narrowed org' }))
@@ -382,7 +382,7 @@ test('every change writes one event, and a failed call none', async () => {
   ])
 })
 
-test('on an open server any person can create an organization, and owns it', async () => {
+test('on an open server, each person can create an organization and owns it', async () => {
   await using open = await startPinfold({ openOrganizations: true })
   const { uid } = await open.seed.person()
   const person = await open.as(uid)
@@ -407,7 +407,7 @@ test('on an open server any person can create an organization, and owns it', asy
   assertDenied(await machine.post(`${path}/`, { name: 'ownerless' }))
 })
 
-test('refuses names for new organizations that a path reads as something else, and lets existing organizations keep them', async () => {
+test('refuses organization names with a meaning in paths, but keeps existing organizations with such names', async () => {
   await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
   const person = await open.as((await open.seed.person()).uid)
   const create = (client: Client, name: string) => client.post(`${path}/`, { name })
@@ -430,7 +430,7 @@ test('refuses names for new organizations that a path reads as something else, a
   assertInvalid(await rename('min-7d'), 'name')
 })
 
-test('only the operator gives the name of the public organization, whether or not it is taken', async () => {
+test('only the operator can use the name of the public organization, and the error is the same if it exists', async () => {
   await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
   const person = await open.as((await open.seed.person()).uid)
   const mine = ok(await person.post(`${path}/`, { name: 'mine' }))

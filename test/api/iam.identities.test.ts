@@ -28,7 +28,7 @@ const owner = await scene.member(roleUids.owner)
 const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a new identity has its relationship, no address, and was last seen when it was created', async () => {
+test('a new identity has its relationship, no email address, and its creation time as last-seen time', async () => {
   const body = { name: 'ci', description: 'Builds', company: 'Acme, Inc.', claimMatch }
   const identity = ok(await owner.post(`${path}/${org.uid}`, body))
   assert.match(identity.uid, new RegExp(`^${org.uid}/[0-9a-f]{16}$`))
@@ -53,7 +53,7 @@ test('ignores output-only fields when an identity is created', async () => {
   assert.equal(identity.lastSeenTime, identity.createTime)
 })
 
-test('two identities may have the same name', async () => {
+test('two identities can have the same name', async () => {
   const one = ok(await owner.post(`${path}/${org.uid}`, { name: 'same', claimMatch }))
   const two = ok(await owner.post(`${path}/${org.uid}`, { name: 'same', claimMatch }))
   assert.notEqual(one.uid, two.uid)
@@ -102,7 +102,7 @@ test('a claim match needs an issuer and a subject, each exact or as a pattern', 
   assertInvalid(await create({ ...claimMatch, audience: 'a', audiencePattern: 'a' }), 'claim_match.aud')
 })
 
-test('an exact issuer uses https, or http where it cannot leave the machine', async () => {
+test('an exact issuer must use https, or http for an address on this machine', async () => {
   const create = (issuer: string) => {
     return owner.post(`${path}/${org.uid}`, { name: 'issuer', claimMatch: { issuer, subject: 's' } })
   }
@@ -146,7 +146,7 @@ test('refuses patterns that are not RE2 syntax or take more than 400 steps', asy
   assert.equal(ok(await create({ claimMatch: { issuer, subjectPattern: long } })).claimMatch.subjectPattern, long)
 })
 
-test('static keys need issuer, subject and public keys, and hold at most one audience', async () => {
+test('static keys need issuer, subject and public keys, and accept at most one audience', async () => {
   const key = { ...JSON.parse(publicKeys).keys[0], kid: 'one' }
   const staticKeys = { issuer: 'made-up', subject: 's', issuerKeys: JSON.stringify({ keys: [key] }) }
   const create = (more: Json) =>
@@ -205,7 +205,7 @@ test('static keys expire 365 days after the identity was created, or earlier', a
   assert.deepEqual(ok(await owner.patch(at, {})).staticKeys, { ...made.staticKeys, expirationTime: limit })
 })
 
-test('an AWS identity needs its account, and an ARN or a user id, exact or as a pattern', async () => {
+test('an AWS identity needs an account, and an ARN or a user id, exact or as a pattern', async () => {
   const create = (awsIdentity: Json) => owner.post(`${path}/${org.uid}`, { name: 'aws', awsIdentity })
   const [awsAccount, arn, userId] = ['123456789012', 'arn:aws:iam::123456789012:role/ci', 'AIDAEXAMPLE']
   for (const constraint of [
@@ -241,7 +241,7 @@ test('a service principal must be one of the services in the contract', async ()
   for (const wrong of [0, 14, 999, 'SERVICE_PRINCIPAL_NOBODY']) assertInvalid(await create(wrong), 'service_principal')
 })
 
-test('the parent of an identity is a group that exists', async () => {
+test('requires an existing group as the parent of an identity', async () => {
   const repo = await pinfold.seed.repo(org.uid)
   for (const parent of [`${org.uid}/0123456789abcdef`, repo.uid]) {
     const answer = await owner.post(`${path}/${parent}`, { name: 'lost', claimMatch })
@@ -252,7 +252,7 @@ test('the parent of an identity is a group that exists', async () => {
   assertInvalid(await owner.post(`${path}/`, { name: 'x', claimMatch }), 'parent')
 })
 
-test('an identity that does not exist is not found', async () => {
+test('returns NOT_FOUND for an identity that does not exist', async () => {
   const uid = `${org.uid}/0123456789abcdef`
   assertNotFound(await owner.get(`${path}/${uid}`), type, uid)
   assertNotFound(await owner.patch(`${path}/${uid}`, { description: 'x' }), type, uid)
@@ -261,7 +261,7 @@ test('an identity that does not exist is not found', async () => {
   assertInvalid(await owner.get(`${path}/not-a-uid`), 'uid')
 })
 
-test('denies a caller without rights whether or not the identity exists', async () => {
+test('denies a caller without rights, whether or not the identity exists', async () => {
   const { uid } = await pinfold.seed.identity(org.uid)
   for (const at of [uid, `${org.uid}/0123456789abcdef`, missing]) {
     for (const client of [stranger, pinfold.anonymous]) {
@@ -280,7 +280,7 @@ test('denies a caller without rights whether or not the identity exists', async 
   assert.deepEqual(ok(await stranger.get(path)), { identities: [], nextPageToken: '', totalCount: '0', skipped: 0 })
 })
 
-test('each method needs its own capability', async () => {
+test('each method requires its own capability', async () => {
   const target = await pinfold.seed.identity(org.uid)
   const calls: Record<string, (client: Client) => ReturnType<Client['get']>> = {
     'identity.list': (client) => client.get(`${path}/${target.uid}`),
@@ -298,7 +298,7 @@ test('each method needs its own capability', async () => {
   }
 })
 
-test('an identity that lives in a folder reaches nothing above it', async () => {
+test('an identity in a folder has no access above the folder', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const client = await pinfold.as((await pinfold.seed.member(folder.uid, roleUids.owner)).uid)
   ok(await client.get(`/iam/v2/groups/${folder.uid}`))
@@ -306,7 +306,7 @@ test('an identity that lives in a folder reaches nothing above it', async () => 
   assertDenied(await client.get(`/registry/v2/repos?uidp.children_of=${org.uid}`))
 })
 
-test('a list filters by name and by kind of relationship', async () => {
+test('filters the list by name and by kind of relationship', async () => {
   const group = await pinfold.seed.group(org.uid)
   const keys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const relationships: Record<string, Json> = {
@@ -351,7 +351,7 @@ test('an update changes the named fields, also inside the relationship', async (
   assert.deepEqual(ok(await owner.get(at)), whole)
 })
 
-test('a patch that sets a pattern takes the place of the exact value, and the other way round', async () => {
+test('setting a pattern removes the exact value, and setting the exact value removes the pattern', async () => {
   const made = await pinfold.seed.identity(org.uid, { claimMatch: { ...claimMatch, audience: 'a' } })
   const at = (mask: string) => `${path}/${made.uid}?updateMask=${mask}`
   const patterns = { issuerPattern: 'https://.*', subjectPattern: 's.*', audiencePattern: 'a|b' }
@@ -374,7 +374,7 @@ test('a patch that sets a pattern takes the place of the exact value, and the ot
   assert.deepEqual(ok(both).awsIdentity, { awsAccount: '123456789012', arnPattern: 'arn.*', userIdPattern: 'id.*' })
 })
 
-test('an update is checked like a create', async () => {
+test('validates an update like a creation', async () => {
   const made = await pinfold.seed.identity(org.uid)
   const at = `${path}/${made.uid}`
   assertInvalid(await owner.patch(at, { name: 'NO' }), 'name')
@@ -388,7 +388,7 @@ test('an update is checked like a create', async () => {
   assert.deepEqual(ok(await owner.get(at)), made)
 })
 
-test('an update cannot change the kind of relationship', async () => {
+test('refuses an update of the kind of relationship', async () => {
   const made = await pinfold.seed.identity(org.uid)
   const at = `${path}/${made.uid}`
   const awsIdentity = { awsAccount: '123456789012', arn: 'arn' }
@@ -437,7 +437,7 @@ test('changing the rules of an identity requires all rights that its bindings gi
   ok(await pinfold.operator.patch(at, takeOver))
 })
 
-test('deleting an identity removes its bindings, and its tokens can do nothing any more', async () => {
+test('deleting an identity deletes its bindings, and its tokens lose all access', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const identity = await pinfold.seed.member(org.uid, roleUids.viewer)
   await pinfold.seed.binding(folder.uid, identity.uid, roleUids.editor)
@@ -453,7 +453,7 @@ test('deleting an identity removes its bindings, and its tokens can do nothing a
   assertNotFound(await owner.delete(`${path}/${identity.uid}`), type, identity.uid)
 })
 
-test('the identity that is the last owner of an organization cannot be deleted', async () => {
+test('refuses to delete the last owner of an organization', async () => {
   const root = await pinfold.seed.group()
   const first = await pinfold.seed.member(root.uid, roleUids.owner)
   const viewer = (await pinfold.seed.binding(root.uid, first.uid, roleUids.viewer)).uid
@@ -466,7 +466,7 @@ test('the identity that is the last owner of an organization cannot be deleted',
   assertBlocked(await pinfold.operator.delete(`${path}/${second.uid}`), root.uid, 'LAST_OWNER')
 })
 
-test('every change writes one event, and a failed call none', async () => {
+test('each change writes one event, and a failed request writes none', async () => {
   const base = { audience: 'CUSTOMER', actor: operatorUid, group: org.uid }
   const { operator } = pinfold
   let made: Json = {}

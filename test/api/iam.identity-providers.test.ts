@@ -95,7 +95,7 @@ test('a provider is created, read and listed without its secret', async () => {
   assert.equal(await storedSecret(created.uid), 'first secret')
 })
 
-test('the secret leaves the server neither in an answer nor in an event, and is stored sealed', async () => {
+test('the secret is in no answer and no event, and is stored encrypted', async () => {
   const secret = 'a very hidden secret'
   const answers: Json[] = []
   const events = await eventsOf(pinfold, async () => {
@@ -121,7 +121,7 @@ test('the secret leaves the server neither in an answer nor in an event, and is 
   for (const row of rows) assert.ok(!Buffer.from(row.secret).includes('secret'))
 })
 
-test('an empty secret keeps the stored one, unless the mask names it', async () => {
+test('an empty secret keeps the stored one, unless the update mask names it', async () => {
   const provider = ok(await create())
   const path = pathOf(provider)
   const rest = { issuer: issuer.url, clientId: 'other' }
@@ -148,7 +148,7 @@ test('an empty secret keeps the stored one, unless the mask names it', async () 
   assert.equal(await storedSecret(provider.uid), 'second')
 })
 
-test('a member that the mask names and the body leaves out is cleared', async () => {
+test('clears a field that the update mask names and the body omits', async () => {
   const full = { additionalScopes: ['email'], groupsClaim: 'groups', pkceEnabled: true }
   const provider = ok(await create({ oidc: oidc(full) }))
   const path = pathOf(provider)
@@ -167,7 +167,7 @@ test('a member that the mask names and the body leaves out is cleared', async ()
   assert.equal(await storedSecret(provider.uid), 'first secret')
 })
 
-test('a stored secret is not sent to another issuer', async () => {
+test('refuses a change of the issuer without a new secret, so that the stored one is not sent to it', async () => {
   await using other = await startIssuer()
   const provider = ok(await create())
   const moved = { issuer: other.url, clientId: 'c' }
@@ -179,7 +179,7 @@ test('a stored secret is not sent to another issuer', async () => {
   assert.deepEqual(other.requests, ['/.well-known/openid-configuration'])
 })
 
-test('a provider needs a secret or PKCE, and PKCE needs a provider that has S256', async () => {
+test('requires a secret or PKCE, and PKCE only for a provider that supports S256', async () => {
   assertInvalid(await create({ oidc: oidc({ clientSecret: '' }) }), 'oidc.client_secret')
   const publicClient = { oidc: oidc({ clientSecret: '', pkceEnabled: true }) }
   ok(await create(publicClient))
@@ -193,7 +193,7 @@ test('a provider needs a secret or PKCE, and PKCE needs a provider that has S256
   })
 })
 
-test('the correlation rule stays, and may be restated', async () => {
+test('the correlation rule cannot be changed, but can be repeated in an update', async () => {
   const byOid = 'CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID'
   const provider = ok(await create({ oidc: oidc({ correlationRule: byOid }) }))
   assert.equal(provider.oidc.correlationRule, byOid)
@@ -208,14 +208,14 @@ test('the correlation rule stays, and may be restated', async () => {
   assertInvalid(await create({ oidc: oidc({ correlationRule: 3 }) }), 'oidc.correlation_rule')
 })
 
-test('SCIM fields are ignored when sent', async () => {
+test('ignores SCIM fields in requests', async () => {
   const sent = { enabled: true, etag: 'x', endpointUrl: 'https://example.com' }
   const provider = ok(await create({ scim: sent }))
   assert.deepEqual(provider.scim, scim)
   assert.deepEqual(ok(await owner.patch(pathOf(provider), { scim: sent })).scim, scim)
 })
 
-test('every field that is wrong is named', async () => {
+test('an error names each invalid field', async () => {
   assertInvalid(
     await create({ name: '', oidc: oidc({ clientId: '', issuer: '' }) }),
     'name',
@@ -251,7 +251,7 @@ test('every field that is wrong is named', async () => {
   assertInvalid(await owner.patch(`${pathOf(provider)}?updateMask=oidc.secret`, {}), 'update_mask')
 })
 
-test('only an organization has identity providers, each with a name of its own', async () => {
+test('only organizations have identity providers, each with a unique name', async () => {
   const folder = (await pinfold.seed.group(org)).uid
   assertInvalid(await create({}, owner, folder), 'parent')
   const nowhere = 'e'.repeat(40)
@@ -262,7 +262,7 @@ test('only an organization has identity providers, each with a name of its own',
   assert.equal(ok(await owner.patch(pathOf(first), { name: 'one', description: 'same' })).description, 'same')
 })
 
-test('the provider is asked for its discovery document, which must match', async () => {
+test('fetches the discovery document of the provider, which must match', async () => {
   const asked = issuer.requests.length
   const provider = ok(await create())
   ok(await owner.patch(pathOf(provider), { description: 'not asked' }))
@@ -287,7 +287,7 @@ test('the provider is asked for its discovery document, which must match', async
   }
 })
 
-test('a provider that could not be read is asked again when it is changed or shown', async () => {
+test('fetches the discovery document again at the next change or read if it failed before', async () => {
   const discoveryOf = async (provider: Json) => ok(await owner.get(`${pathOf(provider)}/discovery`))
   const readable = ok(await create())
   assert.deepEqual(await discoveryOf(readable), { uid: readable.uid, state: 'STATE_READABLE', problem: '' })
@@ -306,7 +306,7 @@ test('a provider that could not be read is asked again when it is changed or sho
   assert.equal((await discoveryOf(two)).state, 'STATE_READABLE')
 })
 
-test('a server that refuses private addresses says so', async () => {
+test('the error names the setting if the server refuses private addresses', async () => {
   await using guarded = await startPinfold()
   const group = (await guarded.seed.group()).uid
   assertInvalid(await guarded.operator.post(`${base}/${group}`, body()), 'oidc.issuer')
@@ -315,7 +315,7 @@ test('a server that refuses private addresses says so', async () => {
   assert.match(local.body.message, /private address/)
 })
 
-test('nobody grants a role with capabilities that they do not hold', async () => {
+test('refuses a default role with capabilities that the caller does not hold', async () => {
   const role = await pinfold.seed.role(org, [
     'identity_providers.create',
     'identity_providers.update',
@@ -342,7 +342,7 @@ test('nobody grants a role with capabilities that they do not hold', async () =>
   ok(await owner.patch(pathOf(own), { oidc: oidc({ groupsClaim: 'fine' }) }))
 })
 
-test('strangers learn nothing', async () => {
+test('callers without access get no information', async () => {
   const stranger = await pinfold.as((await pinfold.seed.identity(org)).uid)
   const provider = ok(await create())
   const missing = { uid: `${org}/${'0'.repeat(16)}` }
@@ -367,7 +367,7 @@ test('an organization has no more identity providers than its limit', async () =
   assert.deepEqual(refusalOf(refused), { http: 429, code: 8, reason: 'RESOURCE_LIMIT_EXCEEDED', fields: [] })
 })
 
-test('a provider blocks the deletion of its organization and its default role, and is deleted with its mappings', async () => {
+test('a default role, and an organization with a provider, cannot be deleted; deleting a provider deletes its mappings', async () => {
   const root = (await pinfold.seed.group()).uid
   const role = (await pinfold.seed.role(root, ['repo.list'])).uid
   const provider = await pinfold.seed.provider(root, issuer.url, { defaultRole: role })
@@ -390,7 +390,7 @@ test('a provider blocks the deletion of its organization and its default role, a
   assert.equal((await pinfold.operator.delete(`/iam/v2/groups/${root}`)).status, 200)
 })
 
-test('a change writes one event with the resource that the caller got, and a failure writes none', async () => {
+test('a change writes one event with the returned resource, and a failed request writes none', async () => {
   let created: Json = {}
   let updated: Json = {}
   const events = await eventsOf(pinfold, async () => {

@@ -119,18 +119,18 @@ const bounds: Record<string, Bound> = {
   },
 }
 for (const [what, { most, field, call }] of Object.entries(bounds)) {
-  test(`at most ${most} ${what} are accepted`, async () => {
+  test(`accepts at most ${most} ${what}`, async () => {
     ok(await call(most))
     assertInvalid(await call(most + 1), field)
   })
 }
 
-test('a push token is good for at least an hour', async () => {
+test('a push token is valid for at least an hour', async () => {
   ok(await pushToken(org, { ttl: `${life.least}s` }))
   assertInvalid(await pushToken(org, { ttl: `${life.least - 1}s` }), 'ttl')
 })
 
-test(`an account names at most ${maxAccounts.services} services`, async () => {
+test(`an account accepts at most ${maxAccounts.services} services`, async () => {
   const refused = (count: number) =>
     association({ pinfold: { serviceBindings: Object.fromEntries(many(count, (i) => [`s${i}`, uidIn(org, i)])) } })
   const fields = many(maxAccounts.services, (i) => `pinfold.service_bindings.s${i}`)
@@ -138,7 +138,7 @@ test(`an account names at most ${maxAccounts.services} services`, async () => {
   assertInvalid(await refused(maxAccounts.services + 1), 'pinfold.service_bindings')
 })
 
-test('a list is filtered by at most 1000 uids', async () => {
+test('a list accepts at most 1000 uids as a filter', async () => {
   using groups = grpcClientOf(pinfold, GroupsService, owner.token!)
   const ask = (count: number) =>
     groups.listGroups({ uidp: { ids: many(count, (i) => (i === 0 ? org : uidIn(org, i))) } })
@@ -149,7 +149,7 @@ test('a list is filtered by at most 1000 uids', async () => {
   await assert.rejects(ask(1001), /uidp.ids: must have at most 1000 uids/)
 })
 
-test(`an organization has at most ${most.ofOrganization} live push tokens, without those of others`, async () => {
+test(`an organization has at most ${most.ofOrganization} live push tokens; tokens of other organizations do not count`, async () => {
   const there = (await pinfold.seed.group()).uid
   const other = (await pinfold.seed.group()).uid
   const make = (group: string) => pinfold.operator.post(`/control/v1/pushTokens/${group}`, { name: 't' })
@@ -190,7 +190,7 @@ test(`a provider provisions at most ${maxScimUsers} people, including deleted on
   created(await add('more@acme.example', other.scim))
 })
 
-test('a patch adds up to 1000 values to a list', async () => {
+test('a patch can add up to 1000 values to a list', async () => {
   const { scim } = await openEndpoint(pinfold, owner, org, issuer.url, 'values')
   const names = (from: number, count: number) => many(count, (i) => `name ${from + i}`)
   const sent = { schemas: [userSchema], userName: 'lists@acme.example', externalId: 'lists', nickNames: names(0, 1) }
@@ -201,7 +201,7 @@ test('a patch adds up to 1000 values to a list', async () => {
   assertScimError(await add(1000, 1), 400, 'tooMany')
 })
 
-test('a patch has at most 100 operations', async () => {
+test('a patch accepts at most 100 operations', async () => {
   const { scim } = await openEndpoint(pinfold, owner, org, issuer.url, 'operations')
   const sent = { schemas: [userSchema], userName: 'ops@acme.example', externalId: 'ops' }
   const { id } = created(await scim.post('/Users', sent))

@@ -71,7 +71,7 @@ async function startScimTokens() {
   }
 }
 
-test('a SCIM token is known until it expires, and then has no successor that it overlaps with', async () => {
+test('a SCIM token is valid until it expires; an expired token gets no overlap when it is replaced', async () => {
   const { generate, regenerate, isKnown } = await startScimTokens()
   const { token, etag, expireTime } = ok(await generate({ expireTime: iso(time + hour) }))
   assert.equal(expireTime, iso(time + hour))
@@ -82,7 +82,7 @@ test('a SCIM token is known until it expires, and then has no successor that it 
   assert.equal(ok(await regenerate({ etag })).previousTokenExpireTime, undefined)
 })
 
-test('a replaced SCIM token is known until the overlap is over', async () => {
+test('a replaced SCIM token is valid until the overlap ends', async () => {
   const { generate, regenerate, isKnown } = await startScimTokens()
   const { token, etag } = ok(await generate({}))
   ok(await regenerate({ etag, overlap: '60s' }))
@@ -92,7 +92,7 @@ test('a replaced SCIM token is known until the overlap is over', async () => {
   assert.ok(!(await isKnown(token)))
 })
 
-test('a SCIM token expires later than now and within two years', async () => {
+test('a SCIM token must expire after now and within two years', async () => {
   for (const [late, isGood] of [
     [0, false],
     [1, true],
@@ -116,7 +116,7 @@ const answerTo = async (uid: string, verb: string, body: Json = {}): Promise<Ans
   (await owner()).post(`/control/v1/accessRequests/${uid}:${verb}`, body)
 const assertTooSoon = (answer: Answer) => assert.equal(answer.status, 429, answer.text)
 
-test('access is requested again after a day, and after a refusal after seven days', async () => {
+test('a person can request access again after a day, and after a rejection after seven days', async () => {
   const sub = newSubject()
   ok(await ask(sub))
   time += day - 1
@@ -130,7 +130,7 @@ test('access is requested again after a day, and after a refusal after seven day
   ok(await ask(sub))
 })
 
-test('a request for access waits for thirty days', async () => {
+test('a request for access expires after thirty days', async () => {
   const subs = [newSubject(), newSubject()]
   for (const sub of subs) ok(await ask(sub))
   const requests = [(await requestOf(subs[0]!)).uid, (await requestOf(subs[1]!)).uid]
@@ -141,7 +141,7 @@ test('a request for access waits for thirty days', async () => {
   assertNotFound(await approve(requests[1]), 'iam.pinfold.dev/AccessRequest', requests[1])
 })
 
-test('a push token is good until it expires', async () => {
+test('a push token is valid until it expires', async () => {
   const { pushToken, secret } = ok(
     await (await owner()).post(`/control/v1/pushTokens/${org}`, { name: 'laptop', ttl: '3600s' }),
   )
@@ -153,7 +153,7 @@ test('a push token is good until it expires', async () => {
   assert.equal(await status(), 401)
 })
 
-test('an invite is accepted until it expires', async () => {
+test('an invitation can be redeemed until it expires', async () => {
   const invite = async (): Promise<Json> =>
     ok(await (await owner()).post(`/iam/v2/groupInvites/${org}`, { roleUid: roleUids.viewer, ttl: '3600s' }))
   const accept = async ({ code }: Json): Promise<Answer> =>

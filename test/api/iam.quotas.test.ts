@@ -35,7 +35,7 @@ function assertExceeded(answer: Answer, quota: string, used: number, limit: numb
   assert.equal(answer.headers.get('retry-after'), null, 'waiting does not help')
 }
 
-test('limits come from the settings, from the operator for one organization, and from the settings again', async () => {
+test('limits come from the settings, or from the operator for one organization until removed', async () => {
   await fresh()
   const folder = (await pinfold.seed.group(org)).uid
   await pinfold.seed.repo(folder)
@@ -79,7 +79,7 @@ test('limits come from the settings, from the operator for one organization, and
   await checkLists(pinfold)
 })
 
-test('refuses folders and repos above a limit at every entry point, all levels counted together', async () => {
+test('refuses folders and repositories above the quota at each entry point, counting all levels', async () => {
   await fresh()
   ok(await set(org, { name: 'repositories', limit: 2 }, { name: 'groups', limit: 2 }))
   const folder = (await pinfold.seed.group(org)).uid
@@ -111,7 +111,7 @@ test('refuses folders and repos above a limit at every entry point, all levels c
   await pinfold.seed.repo(org)
 })
 
-test('an organization has no more subscriptions to one sink than its limit', async () => {
+test('refuses more subscriptions to one sink than the quota of the organization', async () => {
   await fresh()
   ok(await set(org, { name: 'sink_subscriptions', limit: 2 }))
   const folder = (await pinfold.seed.group(org)).uid
@@ -129,7 +129,7 @@ test('an organization has no more subscriptions to one sink than its limit', asy
   assertExceeded(await subscribe(folder), 'sink_subscriptions', 2, 2)
 })
 
-test('an organization has no more subscriptions than its limit, to all sinks together', async () => {
+test('refuses more subscriptions than the quota of the organization, to all sinks together', async () => {
   await fresh()
   ok(await set(org, { name: 'subscriptions', limit: 2 }))
   const folder = (await pinfold.seed.group(org)).uid
@@ -164,7 +164,7 @@ test('members with a role on the organization read its quotas, and only the oper
   await assert.rejects(client.setQuotas({ organization: org, limits: [{ name: 'bytes', limit: 1n }] }), { code: 7 })
 })
 
-test('refuses unknown quotas, limits out of range, and groups that are no organization', async () => {
+test('refuses unknown quotas, limits out of range, and groups that are not organizations', async () => {
   await fresh()
   const folder = (await pinfold.seed.group(org)).uid
   assertInvalid(await set(org), 'limits')
@@ -187,7 +187,7 @@ test('refuses unknown quotas, limits out of range, and groups that are no organi
   assert.equal((await get(org)).bytes!.own, false)
 })
 
-test('new limits are an event of the organization and an entry of its audit log', async () => {
+test('new limits write an event and an audit log entry of the organization', async () => {
   await fresh()
   ok(await set(org, { name: 'bytes', limit: 5 }))
   assert.equal((await pinfold.events()).at(-1), 'dev.pinfold.control.quotas.set.v1')

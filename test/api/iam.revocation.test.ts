@@ -21,7 +21,7 @@ async function startSecondNode({ app, url }: Pinfold, monotonic: () => number) {
   }
 }
 
-test('a grant or revocation takes effect at once on its own node, and on another one after half a second', async () => {
+test('a grant or revocation has effect at once on its own node, and within half a second on others', async () => {
   // Nothing grows old but when the test says so: what counts before that, counts because of the change.
   let milliseconds = 0
   const monotonic = () => milliseconds

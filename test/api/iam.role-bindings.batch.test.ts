@@ -22,7 +22,7 @@ const bound = async (identity: string): Promise<Json[]> => {
   return ok(await owner.get(`${path}?identity=${identity}`)).roleBindings
 }
 
-test('a batch creates up to 25 bindings, in the order given', async () => {
+test('a batch creates up to 25 bindings, in the order of the request', async () => {
   const people = Array.from({ length: 25 }, person)
   const { roleBindings } = ok(await batch(people.map((uid) => requestFor(uid, { roleUid }))))
   assert.deepEqual(
@@ -60,7 +60,7 @@ test('the role of the batch applies to entries without a role', async () => {
   )
 })
 
-test('names the position of a wrong entry in the batch', async () => {
+test('an error names the position of the invalid entry in the batch', async () => {
   const good = requestFor(person(), { roleUid })
   const at = 'requests[1].role_binding'
   const conflict = requestFor(person(), { roleUid: roleUids.editor })
@@ -77,7 +77,7 @@ test('names the position of a wrong entry in the batch', async () => {
   ok(await batch([{ ...good, parent: org.uid }]))
 })
 
-test('the parent of a batch is checked like that of a single create', async () => {
+test('validates the parent of a batch like the parent of a single binding', async () => {
   const requests = [requestFor(person(), { roleUid })]
   assertInvalid(await owner.post(`${path}:batchCreate`, { requests }), 'parent')
   assertInvalid(await batch(requests, { parent: 'nonsense' }), 'parent')
@@ -87,7 +87,7 @@ test('the parent of a batch is checked like that of a single create', async () =
   assertDenied(await batch(requests, { parent: elsewhere.uid }))
 })
 
-test('a batch is created as a whole or not at all', async () => {
+test('a batch creates all of its bindings or none', async () => {
   const good = requestFor(person(), { roleUid })
   const missing = 'ab'.repeat(20)
   const gone = `${org.uid}/0123456789abcdef`
@@ -106,7 +106,7 @@ test('a batch is created as a whole or not at all', async () => {
   assert.deepEqual(await bound(good.roleBinding.identityUid), [])
 })
 
-test('a batch grants no role with a capability that the caller does not hold', async () => {
+test('refuses a batch with a role whose capabilities the caller does not hold', async () => {
   const role = await pinfold.seed.role(org.uid, ['role_bindings.create', 'repo.list'])
   const granter = await pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
   const weak = await pinfold.seed.role(org.uid, ['repo.list'])
@@ -118,7 +118,7 @@ test('a batch grants no role with a capability that the caller does not hold', a
   assertDenied(await create(weak.uid, roleUids.viewer))
 })
 
-test('a batch writes one event, about its group', async () => {
+test('a batch writes one event, for its group', async () => {
   let answer: Json = {}
   const events = await eventsOf(pinfold, async () => {
     const requests = [requestFor(person()), requestFor(person())]

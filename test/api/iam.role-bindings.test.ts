@@ -28,7 +28,7 @@ const owner = await scene.member(roleUids.owner)
 const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a new binding comes with its identity, group and role', async () => {
+test('the response to a new binding contains its identity, group and role', async () => {
   const claimMatch = { issuer: 'https://issuer.example.com', subject: 'repo:acme/web' }
   const identity = await pinfold.seed.identity(org.uid, { description: 'Builds', claimMatch })
   const role = await pinfold.seed.role(org.uid, ['repo.list'], { description: 'Lists' })
@@ -48,7 +48,7 @@ test('a new binding comes with its identity, group and role', async () => {
   assert.deepEqual(ok(await owner.get(`${path}/${binding.uid}`)), binding)
 })
 
-test('subject and issuer are shown as far as the relationship has them', async () => {
+test('shows subject and issuer if the relationship of the identity has them', async () => {
   const cases: [relationship: Json, subject: string, issuer: string][] = [
     [{ claimMatch: { issuerPattern: 'https://.*', subjectPattern: 'a|b' } }, 'a|b', 'https://.*'],
     [{ claimMatch: undefined, staticKeys: { issuer: 'i', subject: 's', issuerKeys: publicKeys } }, 's', 'i'],
@@ -62,7 +62,7 @@ test('subject and issuer are shown as far as the relationship has them', async (
   }
 })
 
-test('a person who has not signed up yet can be bound; only their uid is known', async () => {
+test('a person without an account can be bound; only the uid of the person is shown', async () => {
   const identityUid = person()
   const binding = ok(await owner.post(`${path}/${org.uid}`, { identityUid, roleUid: roleUids.viewer }))
   assert.deepEqual(binding.identity, {
@@ -75,7 +75,7 @@ test('a person who has not signed up yet can be bound; only their uid is known',
   })
 })
 
-test('members other than identity and role are ignored in a create', async () => {
+test('ignores fields other than identity and role when a binding is created', async () => {
   const other = { group: { uid: missing }, identity: { uid: missing, name: 'x' }, createTime: '2000-01-01T00:00:00Z' }
   const body = { identityUid: person(), roleUid: roleUids.viewer, ...other }
   const binding = ok(await owner.post(`${path}/${org.uid}`, body))
@@ -83,7 +83,7 @@ test('members other than identity and role are ignored in a create', async () =>
   assert.equal(binding.identity.uid, body.identityUid)
 })
 
-test('identity and role are both needed, and are uids', async () => {
+test('requires uids for identity and role', async () => {
   const create = (body: Json) => owner.post(`${path}/${org.uid}`, body)
   const [identityUid, roleUid] = [person(), roleUids.viewer]
   assertInvalid(await create({}), 'identity_uid', 'role_uid')
@@ -93,7 +93,7 @@ test('identity and role are both needed, and are uids', async () => {
   assertInvalid(await create({ identityUid, roleUid: 'viewer' }), 'role_uid')
 })
 
-test('the group, the role and a nested identity must exist', async () => {
+test('returns an error if the group, the role or a nested identity does not exist', async () => {
   const [identityUid, roleUid] = [person(), roleUids.viewer]
   const gone = `${org.uid}/0123456789abcdef`
   const roleType = 'iam.pinfold.dev/Role'
@@ -106,7 +106,7 @@ test('the group, the role and a nested identity must exist', async () => {
   assertNotFound(nested, 'iam.pinfold.dev/Identity', gone)
 })
 
-test('a custom role serves in its group and below, and nowhere else', async () => {
+test('a custom role can be bound in its group and below, and not elsewhere', async () => {
   const [folder, sibling] = [await pinfold.seed.group(org.uid), await pinfold.seed.group(org.uid)]
   const role = await pinfold.seed.role(folder.uid, ['repo.list'])
   const below = await pinfold.seed.group(folder.uid)
@@ -118,7 +118,7 @@ test('a custom role serves in its group and below, and nowhere else', async () =
   }
 })
 
-test('an identity is bound only at or below the group that it lives in', async () => {
+test('an identity can be bound only on its own parent group or below', async () => {
   const [folder, sibling] = [await pinfold.seed.group(org.uid), await pinfold.seed.group(org.uid)]
   const below = await pinfold.seed.group(folder.uid)
   const elsewhere = await pinfold.seed.group()
@@ -136,7 +136,7 @@ test('an identity is bound only at or below the group that it lives in', async (
   assertInvalid(await operator.patch(`${path}/${binding.uid}`, { identityUid: uid }), 'identity_uid')
 })
 
-test('an identity has a role on a group once', async () => {
+test('an identity can have each role on a group only once', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const body = { identityUid: person(), roleUid: roleUids.viewer }
   const first = ok(await owner.post(`${path}/${org.uid}`, body))
@@ -146,7 +146,7 @@ test('an identity has a role on a group once', async () => {
   assertTaken(await owner.patch(`${path}/${other.uid}`, { roleUid: roleUids.viewer }), type, first.uid)
 })
 
-test('nobody grants a role with a capability that they do not hold there', async () => {
+test('refuses a binding to a role with capabilities that the caller does not hold there', async () => {
   const granter = await holding('role_bindings.create', 'role_bindings.update', 'repo.list')
   const weak = await pinfold.seed.role(org.uid, ['repo.list'])
   const create = (roleUid: string) => granter.post(`${path}/${org.uid}`, { identityUid: person(), roleUid })
@@ -166,7 +166,7 @@ test('nobody grants a role with a capability that they do not hold there', async
   ok(await folderOwner.post(`${path}/${folder.uid}`, body))
 })
 
-test('a token that is narrowed grants no more than it allows', async () => {
+test('a narrowed token cannot grant more than it allows', async () => {
   const { uid } = await pinfold.seed.member(org.uid, roleUids.owner)
   const weak = await pinfold.seed.role(org.uid, ['repo.list'])
   const narrowed = await pinfold.as(uid, { cap: { [org.uid]: [401, 1605] } })
@@ -175,7 +175,7 @@ test('a token that is narrowed grants no more than it allows', async () => {
   assertDenied(await create(roleUids.viewer))
 })
 
-test('the role operator is bound by the operator alone', async () => {
+test('only the operator can bind the role operator', async () => {
   const { uid } = await pinfold.seed.person()
   const body = { identityUid: uid, roleUid: roleUids.operator }
   assertDenied(await owner.post(`${path}/${org.uid}`, body))
@@ -194,7 +194,7 @@ test('the role operator is bound by the operator alone', async () => {
   ok(await second.post(`${path}/${org.uid}`, { identityUid: person(), roleUid: roleUids.owner }))
 })
 
-test('an update changes identity and role, and never the group', async () => {
+test('an update changes identity and role, but not the group', async () => {
   const identity = await pinfold.seed.identity(org.uid)
   const made = await pinfold.seed.binding(org.uid, identity.uid, roleUids.viewer)
   const at = `${path}/${made.uid}`
@@ -217,7 +217,7 @@ test('an update changes identity and role, and never the group', async () => {
   assert.deepEqual(ok(await owner.get(at)), moved)
 })
 
-test('a deleted binding grants nothing from then on', async () => {
+test('a deleted binding grants nothing', async () => {
   const { uid } = await pinfold.seed.person()
   const binding = await pinfold.seed.binding(org.uid, uid, roleUids.viewer)
   const client = await pinfold.as(uid)
@@ -244,13 +244,13 @@ test('deleting a binding again succeeds, for those who may delete there, and wri
   assertInvalid(await owner.delete(`${path}/not-a-uid`), 'uid')
 })
 
-test('a binding that does not exist is not found', async () => {
+test('returns NOT_FOUND for a binding that does not exist', async () => {
   const uid = `${org.uid}/0123456789abcdef`
   assertNotFound(await owner.get(`${path}/${uid}`), type, uid)
   assertNotFound(await owner.patch(`${path}/${uid}`, { roleUid: roleUids.viewer }), type, uid)
 })
 
-test('denies a caller without rights whether or not the binding exists', async () => {
+test('denies a caller without rights, whether or not the binding exists', async () => {
   const { uid } = await pinfold.seed.binding(org.uid, person(), roleUids.viewer)
   for (const at of [uid, `${org.uid}/0123456789abcdef`, `${missing}/0123456789abcdef`]) {
     for (const client of [stranger, pinfold.anonymous]) {
@@ -270,7 +270,7 @@ test('denies a caller without rights whether or not the binding exists', async (
   assert.deepEqual(ok(await stranger.get(path)), { roleBindings: [], nextPageToken: '', totalCount: '0', skipped: 0 })
 })
 
-test('a list filters by identity, group and role together', async () => {
+test('filters the list by identity, group and role together', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const [one, two] = [person(), person()]
   const first = await pinfold.seed.binding(folder.uid, one, roleUids.viewer)
@@ -291,7 +291,7 @@ test('a list filters by identity, group and role together', async () => {
   for (const name of ['identity', 'group', 'role']) assertInvalid(await owner.get(`${path}?${name}=nonsense`), name)
 })
 
-test('the last owner of an organization cannot be removed', async () => {
+test('refuses to remove the last owner of an organization', async () => {
   const root = await pinfold.seed.group()
   const [one, two] = [(await pinfold.seed.person()).uid, person()]
   const first = await pinfold.seed.binding(root.uid, one, roleUids.owner)
@@ -314,7 +314,7 @@ test('the last owner of an organization cannot be removed', async () => {
   ok(await operator.delete(`${path}/${second.uid}`))
 })
 
-test('one of two owners who are removed at the same time stays', async () => {
+test('keeps one of two owners who are removed at the same time', async () => {
   const root = await pinfold.seed.group()
   const owners = [person(), person()]
   const bindings = await Promise.all(owners.map((uid) => pinfold.seed.binding(root.uid, uid, roleUids.owner)))
@@ -324,13 +324,13 @@ test('one of two owners who are removed at the same time stays', async () => {
   assert.deepEqual(others, [])
 })
 
-test('the last owner of a folder may go', async () => {
+test('the last owner of a folder can be removed', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const binding = await pinfold.seed.binding(folder.uid, person(), roleUids.owner)
   ok(await owner.delete(`${path}/${binding.uid}`))
 })
 
-test('every change writes one event, and a failed call none', async () => {
+test('each change writes one event, and a failed request writes none', async () => {
   const base = { audience: 'CUSTOMER', actor: operatorUid, group: org.uid }
   const body = { identityUid: person(), roleUid: roleUids.viewer }
   let made: Json = {}

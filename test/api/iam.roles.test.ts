@@ -30,7 +30,7 @@ const owner = await scene.member(roleUids.owner)
 const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a new role has its capabilities by name, each once, in the order of the contract', async () => {
+test('a new role has its capabilities by name, without duplicates, in the order of the contract', async () => {
   const capabilities = ['CAP_REPO_LIST', 'CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST']
   const role = ok(await owner.post(`${path}/${org.uid}`, { name: 'puller', description: 'Pulls', capabilities }))
   assert.match(role.uid, new RegExp(`^${org.uid}/[0-9a-f]{16}$`))
@@ -46,13 +46,13 @@ test('a new role has its capabilities by name, each once, in the order of the co
   assert.deepEqual(ok(await owner.get(`${path}/${role.uid}`)), role)
 })
 
-test('a capability is named by its enum, with dots, or by its number', async () => {
+test('accepts a capability as its enum name, as its dotted name, or as its number', async () => {
   const capabilities = ['CAP_IAM_GROUPS_LIST', 'repo.list', 1613]
   const role = ok(await owner.post(`${path}/${org.uid}`, { name: 'spellings', capabilities }))
   assert.deepEqual(role.capabilities, ['CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST', 'CAP_TAG_LIST'])
 })
 
-test('a role needs a capability, and accepts only those of the contract', async () => {
+test('a role requires a capability, and accepts only capabilities of the contract', async () => {
   const create = (body: Json) => operator.post(`${path}/${org.uid}`, { name: 'caps', ...body })
   assertInvalid(await create({}), 'capabilities')
   assertInvalid(await create({ capabilities: [] }), 'capabilities')
@@ -75,7 +75,7 @@ test('names and descriptions follow their patterns', async () => {
   assert.equal(empty.body.message, 'Invalid argument: name: name must match "^[a-z0-9 ._-]{1,}$"')
 })
 
-test('a name is taken once in a group', async () => {
+test('a role name is unique in its group', async () => {
   await pinfold.seed.role(org.uid, ['repo.list'], { name: 'taken' })
   const other = await pinfold.seed.role(org.uid, ['repo.list'])
   const body = { name: 'taken', capabilities: ['repo.list'] }
@@ -86,7 +86,7 @@ test('a name is taken once in a group', async () => {
   ok(await owner.post(`${path}/${folder.uid}`, { ...body, name: 'viewer' }))
 })
 
-test('the parent of a role is a group that exists', async () => {
+test('requires an existing group as the parent of a role', async () => {
   const parent = `${org.uid}/0123456789abcdef`
   const answer = await owner.post(`${path}/${parent}`, { name: 'x', capabilities: ['repo.list'] })
   assertNotFound(answer, 'iam.pinfold.dev/Group', parent)
@@ -94,7 +94,7 @@ test('the parent of a role is a group that exists', async () => {
   assertInvalid(await owner.post(`${path}/`, { name: 'x', capabilities: ['repo.list'] }), 'parent')
 })
 
-test('nobody puts a capability into a role that they do not hold there', async () => {
+test('refuses to add a capability to a role that the caller does not hold there', async () => {
   const maker = await holding('roles.create', 'roles.update', 'repo.list')
   const create = (...capabilities: string[]) => maker.post(`${path}/${org.uid}`, { name: 'limited', capabilities })
   assertDenied(await create('repo.list', 'repo.delete'))
@@ -116,7 +116,7 @@ test('nobody puts a capability into a role that they do not hold there', async (
   ok(await folderOwner.post(`${path}/${folder.uid}`, { name: 'here', capabilities: ['repo.list'] }))
 })
 
-test('a capability that is internal to the product needs the capability internal beside it', async () => {
+test('an internal capability requires the capability internal in the same role', async () => {
   const create = (client: Client, name: string, ...capabilities: string[]) => {
     return client.post(`${path}/${org.uid}`, { name, capabilities })
   }
@@ -131,7 +131,7 @@ test('a capability that is internal to the product needs the capability internal
   assertDenied(await operator.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.internal.admin'] }))
 })
 
-test('an update changes the named fields, and replaces the capabilities as a whole', async () => {
+test('an update changes the named fields, and replaces the whole list of capabilities', async () => {
   const made = await pinfold.seed.role(org.uid, ['repo.list', 'tag.list'])
   const at = `${path}/${made.uid}`
   const named = ok(await owner.patch(at, { name: 'renamed role', description: 'new' }))
@@ -160,7 +160,7 @@ test('new capabilities of a role apply at once to its bindings', async () => {
   ok(await client.get(`/iam/v2/groups/${org.uid}`))
 })
 
-test('a capability of a later version, already in a role, is not shown and does not disturb', async () => {
+test('hides a capability of a later version in a stored role, and the role still works', async () => {
   const role = await pinfold.seed.role(org.uid, ['groups.list'])
   const client = await pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
   const stored = JSON.stringify([103, 900_001])
@@ -175,7 +175,7 @@ test('a capability of a later version, already in a role, is not shown and does 
   assert.equal(row!.capabilities, stored)
 })
 
-test('the built-in roles are nested, fixed, and cannot be changed or deleted', async () => {
+test('the built-in roles include each other, and cannot be changed or deleted', async () => {
   const read = async (uid: string) => ok(await operator.get(`${path}/${uid}`))
   const nested = [roleUids.console_viewer, roleUids.viewer, roleUids.editor, roleUids.owner, roleUids.operator]
   const roles = await Promise.all(nested.map(read))
@@ -219,7 +219,7 @@ test('the built-in roles have the capabilities that existing clients expect', as
   }
 })
 
-test('a database of an earlier version gets the present built-in roles, also for existing bindings', async () => {
+test('a database of an earlier version gets the current built-in roles, also for existing bindings', async () => {
   const { db, clock } = pinfold.app
   const client = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.viewer)).uid)
   const apk = ok(await operator.get(`${path}?name=apk.pull`)).roles[0]
@@ -256,7 +256,7 @@ test('a change of the built-in roles requires a new version number and a new dig
   assert.deepEqual({ [builtInVersion]: digest }, { 1: '2b4b0fdb61805521' })
 })
 
-test('capabilities of areas that are not served can be held and given on, and permit nothing', async () => {
+test('capabilities of features that this server does not have can be granted, and permit nothing', async () => {
   const capabilities = ['CAP_GULFSTREAM', 'CAP_TENANT_CLUSTERS_CREATE', 'CAP_POLICIES_POLICY_CREATE']
   const make = (client: Client, name: string) => client.post(`${path}/${org.uid}`, { name, capabilities })
   // An owner holds the last of them only.
@@ -276,7 +276,7 @@ test('capabilities of areas that are not served can be held and given on, and pe
   assertDenied(await operator.post(`${path}/${org.uid}`, { name: 'inside', capabilities: internal }))
 })
 
-test('built-in roles are read by every caller, custom ones by those who may list roles where they are', async () => {
+test('each caller can read built-in roles; custom roles require permission to list roles in their group', async () => {
   const role = await pinfold.seed.role(org.uid, ['repo.list'])
   assert.equal(ok(await stranger.get(`${path}/${roleUids.viewer}`)).name, 'viewer')
   assertDenied(await stranger.get(`${path}/${role.uid}`))
@@ -292,7 +292,7 @@ test('built-in roles are read by every caller, custom ones by those who may list
   assertNotFound(await lister.get(`${path}/${gone}`), type, gone)
 })
 
-test('a list has the built-in roles and the custom ones that the caller can see', async () => {
+test('lists the built-in roles, and the custom roles that the caller can see', async () => {
   const root = await pinfold.seed.group()
   const viewer = await pinfold.as((await pinfold.seed.member(root.uid, roleUids.viewer)).uid)
   const custom = await pinfold.seed.role(root.uid, ['repo.list'], { name: 'a custom one' })
@@ -333,7 +333,7 @@ test('a list has the built-in roles and the custom ones that the caller can see'
   assert.deepEqual(ok(await stranger.get(`${path}?uidp.in_root=true`)), nothing)
 })
 
-test('denies callers without rights and readers whether or not the role exists', async () => {
+test('denies callers without write permission, whether or not the role exists', async () => {
   const { uid } = await pinfold.seed.role(org.uid, ['repo.list'])
   const lister = await holding('roles.list')
   for (const client of [stranger, lister]) {
@@ -345,14 +345,14 @@ test('denies callers without rights and readers whether or not the role exists',
   }
 })
 
-test('a role that does not exist is not found', async () => {
+test('returns NOT_FOUND for a role that does not exist', async () => {
   const uid = `${org.uid}/0123456789abcdef`
   assertNotFound(await owner.patch(`${path}/${uid}`, { description: 'x' }), type, uid)
   assertNotFound(await owner.delete(`${path}/${uid}`), type, uid)
   assertNotFound(await operator.delete(`${path}/${missing}`), type, missing)
 })
 
-test('a role is not deleted while it is bound', async () => {
+test('refuses to delete a role that is bound', async () => {
   const role = await pinfold.seed.role(org.uid, ['repo.list'])
   const identity = await pinfold.seed.identity(org.uid)
   const folder = await pinfold.seed.group(org.uid)
@@ -367,7 +367,7 @@ test('a role is not deleted while it is bound', async () => {
   assertNotFound(await owner.delete(`${path}/${role.uid}`), type, role.uid)
 })
 
-test('every change writes one event, and a failed call none', async () => {
+test('each change writes one event, and a failed request writes none', async () => {
   const base = { audience: 'CUSTOMER', actor: operatorUid, group: org.uid }
   let made: Json = {}
   const created = await eventsOf(pinfold, async () => {

@@ -43,7 +43,7 @@ async function scene(): Promise<{ org: string; folder: string; owner: Client; vi
 const accept = (client: Client, group: string, ...documentIds: unknown[]) =>
   client.post(`${base}/${group}`, { documentIds })
 
-test('permission is checked before terms, so that strangers learn nothing about them', async () => {
+test('checks permission before terms, so that callers without access get no information about terms', async () => {
   const { org, folder, owner } = await scene()
   const stranger = await pinfold.as((await pinfold.seed.identity(org)).uid)
   for (const group of [org, folder]) {
@@ -53,7 +53,7 @@ test('permission is checked before terms, so that strangers learn nothing about 
   }
 })
 
-test('documents are accepted once, and accepting again changes nothing', async () => {
+test('a document can be accepted once, and accepting it again changes nothing', async () => {
   const { org, owner, viewer, ownerUid } = await scene()
   const events = await eventsOf(pinfold, async () => {
     assert.deepEqual(ok(await accept(owner, org, terms, terms)), { group: org, documentIds: [terms] })
@@ -71,7 +71,7 @@ test('documents are accepted once, and accepting again changes nothing', async (
   assert.deepEqual(acceptance, { docId: terms, acceptedBy: ownerUid, orgUid: org, createTime: acceptance.createTime })
 })
 
-test('an acceptance on a group is also listed on the groups below it, but not on those above', async () => {
+test('an acceptance on a group is listed on the groups below, but not above', async () => {
   const { org, folder, owner, viewer } = await scene()
   ok(await accept(owner, org, terms))
   time += 1000
@@ -106,7 +106,7 @@ test('an acceptance on a group is also listed on the groups below it, but not on
   }
 })
 
-test('only documents of the settings can be accepted, by those who may', async () => {
+test('only documents in the settings can be accepted, by callers with permission', async () => {
   const { org, owner, viewer } = await scene()
   assertInvalid(await accept(owner, org), 'document_ids')
   assertInvalid(await accept(owner, org, terms, 'other.v1'), 'document_ids')
@@ -136,7 +136,7 @@ function assertGatedIn(version: string, answer: Answer, ...ids: string[]): void 
   })
 }
 
-test('a method that the settings name waits for every document, at the place or above it', async () => {
+test('a method in the settings is refused until each document is accepted, on the group or above', async () => {
   const { org, folder, owner, viewer } = await scene()
   const make = (client: Client, name: string) => client.post(`/registry/v2/repos/${folder}`, { name })
   for (const client of [owner, pinfold.operator]) assertGated(await make(client, 'a'), terms, privacy)
@@ -153,7 +153,7 @@ test('a method that the settings name waits for every document, at the place or 
   ok(await owner.patch(`/iam/v2/groups/${org}`, { description: 'x' }))
 })
 
-test('a method that waits for the terms waits in both versions, each with its own error detail', async () => {
+test('both versions refuse a method until the terms are accepted, each with its own error detail', async () => {
   const { org, folder, owner } = await scene()
   const put = () => owner.call('PUT', `/iam/v1/groups/${org}`, { name: `by v1 ${org.slice(0, 8)}` })
   assertGatedIn('', await put(), terms, privacy)
@@ -162,7 +162,7 @@ test('a method that waits for the terms waits in both versions, each with its ow
   ok(await put())
 })
 
-test('folders wait for the terms above them, and strangers learn nothing about terms, over REST and gRPC', async () => {
+test('folders require acceptance of the terms above; callers without access get no information, over REST and gRPC', async () => {
   const termsMethods = [`${GroupsService.typeName}/CreateGroup`, `${IdentitiesService.typeName}/CreateIdentity`]
   await using held = await startPinfold({ termsDocuments: documents, termsMethods })
   const org = (await held.seed.group()).uid
@@ -181,14 +181,14 @@ test('folders wait for the terms above them, and strangers learn nothing about t
   ok(await held.operator.post(`/iam/v2/groups/${org}`, { name: 'folder' }))
 })
 
-test('acceptances do not hold a group, and go with it', async () => {
+test('acceptances do not prevent deletion of their group, and are deleted with it', async () => {
   const { org, folder, owner } = await scene()
   ok(await accept(owner, folder, terms))
   assert.equal((await owner.delete(`/iam/v2/groups/${folder}`)).status, 200)
   assert.equal(ok(await owner.get(`${base}/${org}`)).totalCount, '0')
 })
 
-test('a server without the settings guards nothing, and has nothing to accept', async () => {
+test('without terms in the settings, no method is refused, and no document can be accepted', async () => {
   await using open = await startPinfold()
   const org = (await open.seed.group()).uid
   await open.seed.repo(org)
@@ -196,7 +196,7 @@ test('a server without the settings guards nothing, and has nothing to accept', 
   assert.deepEqual(ok(await open.operator.get(`${base}/${org}`)).termsAcceptances, [])
 })
 
-test('a setting that cannot work stops the server from starting', async () => {
+test('the server does not start with invalid terms settings', async () => {
   const json = (value: unknown) => ({
     PINFOLD_TERMS_DOCUMENTS: typeof value === 'string' ? value : JSON.stringify(value),
   })

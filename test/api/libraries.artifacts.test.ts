@@ -48,7 +48,7 @@ async function namesOf(query: string): Promise<string[]> {
 const versionsOf = (uid: string, query = '') =>
   operator.get(`/libraries/v2/artifacts/${encodeURIComponent(uid)}/versions?${query}`)
 
-test('a library is shown as its newest version has it, in the order of its ecosystem', async () => {
+test('a library has the data of its newest version, in the version order of its ecosystem', async () => {
   const { body } = await list('ecosystems=ECOSYSTEM_PYTHON&query=flask')
   assert.deepEqual(body.artifacts, [
     {
@@ -66,7 +66,7 @@ test('a library is shown as its newest version has it, in the order of its ecosy
   assert.equal(guava.latestVersion, '32.0.0-android')
 })
 
-test('versions come newest first, or oldest first when asked to', async () => {
+test('lists versions newest first, or oldest first on request', async () => {
   const { body } = await versionsOf('python:flask')
   assert.deepEqual(body, {
     artifactVersions: [
@@ -111,7 +111,7 @@ test('versions come newest first, or oldest first when asked to', async () => {
   assertInvalid(await versionsOf('python:flask', 'page_size=-1'), 'page_size')
 })
 
-test('every page of versions follows the one before, both ways', async () => {
+test('pages of versions continue each other, in both orders', async () => {
   const versions = ['not-a-version', '1.0.dev1', '1.0a1', '1.0', '1.0.0', '1.0.post1', '1.1+local.2', '1!0.1']
   await seedLibraries(pinfold, 'python', { paged: versions.toReversed() })
   for (const [order, expected] of [
@@ -138,13 +138,13 @@ test('every page of versions follows the one before, both ways', async () => {
   )
 })
 
-test('a library that does not exist has no versions', async () => {
+test('returns no versions for a missing library', async () => {
   for (const uid of ['python:nothing', 'flask', 'java:Com.google.guava:guava', 'x'.repeat(3000)]) {
     assertNotFound(await versionsOf(uid), 'libraries.pinfold.dev/Artifact', uid)
   }
 })
 
-test('libraries of one ecosystem or of both are listed in any order, page by page', async () => {
+test('lists libraries of one or both ecosystems in each order, in pages', async () => {
   const both = (await list('ecosystems=1,2&page_size=200')).body.artifacts as Json[]
   const bytes = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
   for (const [order, key] of Object.entries({
@@ -178,7 +178,7 @@ test('libraries of one ecosystem or of both are listed in any order, page by pag
   assertInvalid(await list('ecosystems=1&order_by=latest_version'), 'order_by')
 })
 
-test('a page token of another search is refused', async () => {
+test('refuses a page token of another search', async () => {
   const { nextPageToken } = (await list('ecosystems=1,2&page_size=1')).body
   const others = [
     'ecosystems=1',
@@ -189,7 +189,7 @@ test('a page token of another search is refused', async () => {
   for (const other of others) assertInvalid(await list(`${other}&page_token=${nextPageToken}`), 'page_token')
 })
 
-test('a search finds text anywhere in a name, whatever its case', async () => {
+test('a search finds text anywhere in a name, ignoring case', async () => {
   for (const query of ['f', 'fl', 'FLA', 'flask', 'LASK', 'sk', 'k:', 'k:torch']) {
     const found = await namesOf(`ecosystems=1,2&query=${encodeURIComponent(query)}`)
     assert.ok(found.length > 0, query)
@@ -208,13 +208,13 @@ test('a search finds text anywhere in a name, whatever its case', async () => {
   assert.equal((await list('ecosystems=1,2&query=%20')).body.totalCount, (await list('ecosystems=1,2')).body.totalCount)
 })
 
-test('finds a name in every spelling that Python allows', async () => {
+test('finds a Python package by each equivalent spelling of its name', async () => {
   for (const query of ['zope.interface', 'Zope_Interface', 'zope-interface', 'e._-i']) {
     assert.deepEqual(await namesOf(`ecosystems=2&query=${query}`), ['zope-interface'])
   }
 })
 
-test('a search is listed in any order too', async () => {
+test('search results can be listed in each order', async () => {
   const { body } = await list('ecosystems=1,2&query=torch&order_by=update_time desc&page_size=2')
   assert.deepEqual(
     body.artifacts.map(({ name }: Json) => name),
@@ -230,7 +230,7 @@ test('a search is listed in any order too', async () => {
   assert.deepEqual([body.totalCount, more.body.totalCount], ['3', '3'])
 })
 
-test('builds for a version of CUDA are found by it, and only in Python', async () => {
+test('a search for a CUDA version finds the builds for it, and only in Python', async () => {
   for (const [cuda, names] of Object.entries({
     '12': ['nvidia-cublas-cu12', 'patched-gpu', 'torch'],
     cu12: ['nvidia-cublas-cu12', 'patched-gpu', 'torch'],
@@ -251,14 +251,14 @@ test('builds for a version of CUDA are found by it, and only in Python', async (
   }
 })
 
-test('builds in which vulnerabilities were remedied are found, for a version of CUDA only by a build for it', async () => {
+test('finds builds with remedied vulnerabilities; with a CUDA version, only builds for this version', async () => {
   assert.deepEqual(await namesOf('ecosystems=1,2&remediated=true'), ['patched', 'patched-gpu'])
   assert.deepEqual(await namesOf('ecosystems=2&remediated=true&query=gp'), ['patched-gpu'])
   assert.deepEqual(await namesOf('ecosystems=2&remediated=true&cuda_version=11.8'), ['patched-gpu'])
   assert.deepEqual(await namesOf('ecosystems=2&remediated=true&cuda_version=12.1'), [])
 })
 
-test('libraries are counted by ecosystem', async () => {
+test('counts libraries by ecosystem', async () => {
   const total = async (ecosystems: string) =>
     (await operator.get(`/libraries/v2/artifacts/count?ecosystems=${ecosystems}`)).body.counts
   const python = (await list('ecosystems=2')).body.totalCount
@@ -269,7 +269,7 @@ test('libraries are counted by ecosystem', async () => {
   ])
 })
 
-test('an ecosystem must be named, and be one', async () => {
+test('requires a known ecosystem', async () => {
   for (const path of ['/libraries/v2/artifacts', '/libraries/v2/artifacts/count']) {
     for (const query of [
       '',
@@ -283,7 +283,7 @@ test('an ecosystem must be named, and be one', async () => {
   }
 })
 
-test('callers who hold the capability on any group see all libraries, and others see none', async () => {
+test('callers with the capability on any group see all libraries, and others see none', async () => {
   const paths = {
     list: '/libraries/v2/artifacts?ecosystems=2',
     count: '/libraries/v2/artifacts/count?ecosystems=2',
@@ -300,7 +300,7 @@ test('callers who hold the capability on any group see all libraries, and others
   assertNotFound(await stranger.get(paths.versions), 'libraries.pinfold.dev/Artifact', 'python:flask')
 })
 
-test('a search finds the same whether few, many or most names match', async () => {
+test('a search returns the same results whether few, many or most names match', async () => {
   await using other = await startPinfold()
   const names = Array.from({ length: 2100 }, (_, i) => {
     return `lib-${i % 3 === 0 ? 'core' : 'more'}-${String(i).padStart(4, '0')}`

@@ -33,7 +33,7 @@ async function shown(name: string, from = pinfold): Promise<{ artifact: Json; ve
   }
 }
 
-test('an import reports new entries, and none when it is repeated', async () => {
+test('an import reports new entries, and none when repeated', async () => {
   const given = [python({ again: ['1.0', { version: '2.0', sizeBytes: '5', releaseTime: time(2) }], other: ['1'] })]
   assert.deepEqual((await importInto(pinfold, ...given)).body, counts(2, 0, 0, 3, 0, 0))
   const before = await shown('again')
@@ -43,7 +43,7 @@ test('an import reports new entries, and none when it is repeated', async () => 
   assert.deepEqual((await importInto(pinfold, more)).body, counts(1, 1, 0, 2, 1, 1))
 })
 
-test('data of several sources is merged, in any order and however often they are read', async () => {
+test('merges data of several sources, in any order and however often it is imported', async () => {
   const sources = [
     python({ joined: [{ version: '1.0', sizeBytes: '10', releaseTime: time(3), changeTime: time(4) }] }),
     python({ joined: ['1.0', '0.9'] }),
@@ -80,7 +80,7 @@ test('data of several sources is merged, in any order and however often they are
   )
 })
 
-test('a library or a version that a request names twice counts once', async () => {
+test('counts a library or version once if a request names it twice', async () => {
   const twice = [
     ...python({ Twice_: [] }),
     ...python({ 'twi.ce': ['1', { version: '1', sizeBytes: '3' }] }),
@@ -93,7 +93,7 @@ test('a library or a version that a request names twice counts once', async () =
   )
 })
 
-test('one wrong value refuses the whole request, and is named', async () => {
+test('one invalid value refuses the whole request, and the error names the value', async () => {
   const good = python({ 'never-seen': ['1.0'] })[0]!
   const wrong: [Json, string][] = [
     [{ name: '' }, 'name'],
@@ -124,7 +124,7 @@ test('one wrong value refuses the whole request, and is named', async () => {
   assertInvalid(await importInto(pinfold, many(501, ...Array(100).fill('1'))), 'artifacts')
 })
 
-test('a run is kept with what was imported, until it ends', async () => {
+test('keeps an import run with its imported data until the run ends', async () => {
   const id = 'ab'.repeat(32)
   const run = async () => (await pinfold.operator.get(`/control/v1/artifactImportRuns/${id}`)).body
   assert.deepEqual(await run(), { id, after: '' })
@@ -146,7 +146,7 @@ test('a run is kept with what was imported, until it ends', async () => {
   )
 })
 
-test('only the operator imports', async () => {
+test('only the operator can import', async () => {
   const group = (await pinfold.seed.group()).uid
   const owner = await pinfold.as((await pinfold.seed.member(group, roleUids.owner)).uid)
   assertDenied(await owner.post(importPath, { artifacts: python({ mine: ['1'] }) }))

@@ -175,13 +175,13 @@ function listings(): [Listing, least: number][] {
   ]
 }
 
-test('one paginator walks every list in every order', async (t) => {
+test('walks all pages of each list in each order', async (t) => {
   for (const [list, least] of listings()) {
     await t.test(`${list.path} ${list.query ?? ''}`, () => checkList(owner, list, least))
   }
 })
 
-test('every list below /registry/v2/ has an entry in this test', () => {
+test('each list below /registry/v2/ has an entry in this test', () => {
   const paths = listings().map(([{ path }]) => path)
   const left = methods.filter(({ template }) => {
     const parts = template.split(/\{[^}]*\}/).map((part) => RegExp.escape(part))

@@ -57,7 +57,7 @@ async function memberOf(...groups: string[]): Promise<Client> {
 const isSeen = (kind: Kind, uid: string, groups: readonly string[]) =>
   groups.some((group) => isBelow(uid, group) || (kind === associations && uid === group))
 
-test('walking all pages gives every order exactly, everywhere and below a place', async () => {
+test('pages contain each item exactly once in each order, for all resources and for one scope', async () => {
   const { a, b } = places as { a: string; b: string }
   for (const kind of rareKinds) {
     const nodes = await nodesOf(pinfold, kind)
@@ -80,7 +80,7 @@ test('walking all pages gives every order exactly, everywhere and below a place'
   }
 })
 
-test('a caller sees resources of all of their groups in one order', async () => {
+test('merges resources of all groups of the caller into one order', async () => {
   const groups = [places['a/one']!, places['a/two']!, places.b!]
   const member = await memberOf(...groups)
   for (const kind of rareKinds) {
@@ -118,7 +118,7 @@ test('refuses a page token of another list, order or filter', async () => {
   }
 })
 
-test('any node is a place whose ancestors can be asked for', async () => {
+test('accepts the uid of each resource as the scope ancestors_of', async () => {
   for (const kind of rareKinds.filter((one) => one !== associations)) {
     const { uid } = (await nodesOf(pinfold, kind)).find((node) => isBelow(node.uid, places.b!))!
     const { groups } = ok(await pinfold.operator.get(`/iam/v2/groups?uidp.ancestors_of=${uid}`))

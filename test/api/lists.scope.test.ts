@@ -115,7 +115,7 @@ function combinations(kind: Kind): Filter[] {
 
 const names = ['every right', 'an organization', 'disjoint groups', 'nested groups', 'nothing but repos', 'no rights']
 for (const [index, name] of names.entries()) {
-  test(`all members of the filter narrow each other for a caller with ${name}`, async () => {
+  test(`combines all filters with AND for a caller with ${name}`, async () => {
     const viewer = viewers[index]!
     for (const kind of kinds) {
       const visible = nodes.get(kind)!.filter(({ uid }) => isVisible(kind, uid, viewer))
@@ -132,7 +132,7 @@ for (const [index, name] of names.entries()) {
   })
 }
 
-test('a group is denied before it is looked up, then NOT_FOUND, and invisible resources are absent', async () => {
+test('without access a group is denied; with access a missing group is NOT_FOUND, and invisible resources are omitted', async () => {
   const member = viewers[1]!.client
   for (const kind of kinds) {
     for (const filter of ['ancestors_of', 'descendants_of', 'children_of']) {
@@ -158,7 +158,7 @@ test('a group is denied before it is looked up, then NOT_FOUND, and invisible re
   }
 })
 
-test('a repo or an identity is no scope for descendants, but its ancestors can be listed', async () => {
+test('returns NOT_FOUND for descendants of a repository or an identity, and lists their ancestors', async () => {
   const chain = [places.a!, places['a/one']!, places['a/one/deep']!]
   const expected = nodes.get(groups)!.filter(({ uid }) => chain.includes(uid))
   for (const kind of [repos, identities, roles, bindings]) {
@@ -169,7 +169,7 @@ test('a repo or an identity is no scope for descendants, but its ancestors can b
   }
 })
 
-test('a group is not its own descendant, but is listed for members who may list it', async () => {
+test('a group is not in its own descendants, but is listed for members with permission', async () => {
   const one = places['a/one']!
   const nested = viewers[3]!.client
   assert.ok(!uidsIn(groups, await list(groups, `uidp.descendants_of=${one}`, nested)).includes(one))
@@ -195,7 +195,7 @@ test('only organizations and built-in roles have no parent', async () => {
   assertInvalid(await list(roles, 'uidp.in_root=yes'), 'uidp.in_root')
 })
 
-test('uids can be repeated or separated by commas, and count once', async () => {
+test('accepts uids repeated or separated by commas, and counts each once', async () => {
   const [first, second] = nodes.get(repos)! as [Node, Node]
   for (const query of [
     `uidp.ids=${first.uid}&uidp.ids=${second.uid}`,
@@ -208,7 +208,7 @@ test('uids can be repeated or separated by commas, and count once', async () => 
   assertLists(repos, await list(repos, `uidp.ids=${[...many, first.uid].join(',')}`), [first], 'many')
 })
 
-test('a filter by name is exact, and narrows other filters', async () => {
+test('a name filter is exact, and combines with other filters by AND', async () => {
   for (const kind of [groups, identities, roles, repos]) {
     const name = nodes.get(kind)!.find(({ uid }) => parentOf(uid) === places.a!)!.name!
     for (const viewer of viewers) {
@@ -224,13 +224,13 @@ test('a filter by name is exact, and narrows other filters', async () => {
   }
 })
 
-test('an empty name is no filter', async () => {
+test('ignores an empty name filter', async () => {
   for (const kind of [repos, groups, identities, roles]) {
     assertLists(kind, await list(kind, 'name='), nodes.get(kind)!, kind.plural)
   }
 })
 
-test('filters keep every order', async () => {
+test('filtered lists support each order', async () => {
   const viewer = viewers[2]!
   for (const [kind, query, column, value] of [
     [repos, 'name=node1', 'name', 'node1'],
@@ -250,7 +250,7 @@ test('filters keep every order', async () => {
   }
 })
 
-test('identities are filtered by the kind of their relationship', async () => {
+test('filters identities by the kind of their relationship', async () => {
   const aws = { awsAccount: '123456789012', arn: 'arn:aws:iam::123456789012:role/x' }
   const made = await pinfold.operator.post(`${identities.path}/${places['b/one']}`, { name: 'aws', awsIdentity: aws })
   assert.equal(made.status, 200, made.text)
@@ -270,7 +270,7 @@ test('identities are filtered by the kind of their relationship', async () => {
   await pinfold.operator.delete(`${identities.path}/${made.body.uid}`)
 })
 
-test('role bindings are filtered by identity, group and role', async () => {
+test('filters role bindings by identity, group and role', async () => {
   const all = nodes.get(bindings)!
   const one = all.find(({ uid }) => parentOf(uid) === places['a/one'])!
   const columns = { identity: 'identity_uid', group: 'parent_uid', role: 'role_uid' }
@@ -286,7 +286,7 @@ test('role bindings are filtered by identity, group and role', async () => {
   assertLists(bindings, await list(bindings, `group=${places.b}`, viewers[1]!.client), [], 'a group elsewhere')
 })
 
-test('a token narrowed to a group lists no more than that group', async () => {
+test('a token narrowed to a group lists only resources of this group', async () => {
   const narrowed = await pinfold.as(operatorUid, { cap: { [places['a/two']!]: [1605] } })
   const expected = nodes.get(repos)!.filter(({ uid }) => isBelow(uid, places['a/two']!))
   assertLists(repos, await list(repos, '', narrowed), expected, 'narrowed')
@@ -294,6 +294,6 @@ test('a token narrowed to a group lists no more than that group', async () => {
   assertDenied(await list(repos, `uidp.children_of=${places.a}`, narrowed))
 })
 
-test('a list needs a credential', async () => {
+test('refuses to list without a credential', async () => {
   for (const kind of kinds) assert.equal(refusalOf(await list(kind, '', pinfold.anonymous)).code, 16)
 })

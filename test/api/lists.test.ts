@@ -38,7 +38,7 @@ async function memberOf(...groups: string[]): Promise<Client> {
   return pinfold.as(person)
 }
 
-test('the envelope is complete, with items and without', async () => {
+test('the response has all its fields, with and without items', async () => {
   for (const kind of kinds) {
     const found = await list('', pinfold.operator, kind)
     const none = await list(`uidp.ids=${'0'.repeat(40)}`, pinfold.operator, kind)
@@ -52,7 +52,7 @@ test('the envelope is complete, with items and without', async () => {
   }
 })
 
-test('a page has 50 items unless asked otherwise, and never more than 200', async () => {
+test('a page has 50 items by default, and at most 200', async () => {
   const sizes = { '': 50, 'page_size=0': 50, 'page_size=1': 1, 'page_size=49': 49, 'page_size=200': 200 }
   const clamped = { 'page_size=201': 200, 'page_size=2147483647': 200 }
   for (const [query, size] of Object.entries({ ...sizes, ...clamped })) {
@@ -63,7 +63,7 @@ test('a page has 50 items unless asked otherwise, and never more than 200', asyn
   }
 })
 
-test('walking all pages gives every order exactly, with ties broken by the uid', async () => {
+test('pages contain each item exactly once in each order, with equal items ordered by uid', async () => {
   const scopes: Record<string, (uid: string) => boolean> = {
     '': () => true,
     [`uidp.descendants_of=${places.a}`]: (uid) => uid.startsWith(`${places.a}/`),
@@ -87,7 +87,7 @@ test('walking all pages gives every order exactly, with ties broken by the uid',
   }
 })
 
-test('a caller with several places gets them merged into one order', async () => {
+test('a caller with access to several groups gets one merged order', async () => {
   const groups = [places['a/one/deep']!, places['a/two']!, places.b!]
   const member = await memberOf(...groups)
   for (const kind of kinds) {
@@ -110,7 +110,7 @@ test('a caller with several places gets them merged into one order', async () =>
   }
 })
 
-test('rows that come and go between two pages neither hide nor repeat the others', async () => {
+test('items created or deleted between two pages neither hide nor repeat others', async () => {
   for (const query of ['', 'order_by=uid desc', 'order_by=name', 'order_by=name desc', 'order_by=createdAt desc']) {
     const root = (await pinfold.seed.group()).uid
     const folder = (await pinfold.seed.group(root)).uid
@@ -143,7 +143,7 @@ test('rows that come and go between two pages neither hide nor repeat the others
   }
 })
 
-test('skip passes over rows, alone and from a cursor, and is echoed', async () => {
+test('skip omits items at the start or after a page token, and is returned', async () => {
   for (const desc of [false, true]) {
     const order = `order_by=name${desc ? ' desc' : ''}`
     const all = await expectedRepos('name', desc)
@@ -173,7 +173,7 @@ test('the last page has no token, even when it is full', async () => {
   assert.ok(almost.body.nextPageToken)
 })
 
-test('an order is a known field with an optional direction', async () => {
+test('accepts a known field with an optional direction as the order', async () => {
   const columns = { uid: 'uid', name: 'name', created_at: 'create_time', create_time: 'create_time' }
   const synonyms = { ...columns, createTime: 'create_time', createdAt: 'create_time', updated_at: 'update_time' }
   for (const [name, column] of Object.entries({
@@ -211,7 +211,7 @@ test('an order is a known field with an optional direction', async () => {
   assert.match(long.text, /must be at most 200 characters long/)
 })
 
-test('a token belongs to its method, order, filters and caller', async () => {
+test('a page token is valid only for its method, order, filters and caller', async () => {
   const query = `order_by=name&uidp.descendants_of=${places.a}&page_size=5`
   const token = (await list(query)).body.nextPageToken
   const member = await memberOf(places.a!)
@@ -238,7 +238,7 @@ test('a token that is too short is INVALID_ARGUMENT, whatever its length', async
   }
 })
 
-test('a token that was tampered with is refused', async () => {
+test('refuses a changed page token', async () => {
   const token: string = (await list('page_size=5')).body.nextPageToken
   for (let at = 0; at < token.length - 1; at += 7) {
     const swapped = token[at] === 'A' ? 'B' : 'A'
@@ -264,7 +264,7 @@ test('a token that was tampered with is refused', async () => {
   assertInvalid(await list(`page_token=${foreign}`), 'page_token')
 })
 
-test('a token older than three days starts again at the first page', async () => {
+test('a page token older than three days starts again at the first page', async () => {
   let now = Date.parse('2026-03-01T12:00:00.000Z')
   await using aging = await startPinfold({ clock: () => new Date(now) })
   const group = (await aging.seed.group()).uid
@@ -283,7 +283,7 @@ test('a token older than three days starts again at the first page', async () =>
   assertInvalid(await list(`page_token=${first.body.nextPageToken.slice(1)}`, afterThreeDays), 'page_token')
 })
 
-test('parameters have a snake and a camel spelling, but are given once', async () => {
+test('accepts parameters in snake case and camel case, but refuses the same parameter in both', async () => {
   const { body } = await list('page_size=3&order_by=name')
   const camel = await list('pageSize=3&orderBy=name')
   assert.deepEqual(uidsOf(camel.body), uidsOf(body))

@@ -30,7 +30,7 @@ function assertRefused(answer: Answer, http: number, code: number, id: unknown =
   assert.ok(answer.body.error.message.length > 0)
 }
 
-test('an older client introduces itself, and both agree on a revision', async () => {
+test('the server and an older client negotiate a revision with initialize', async () => {
   const agreed: Record<string, string> = {
     '2025-11-25': '2025-11-25',
     '2025-06-18': '2025-06-18',
@@ -53,7 +53,7 @@ test('an older client introduces itself, and both agree on a revision', async ()
   assert.deepEqual((await rpc(operator, { method: 'ping' })).body, { jsonrpc: '2.0', id: 1, result: {} })
 })
 
-test('a client of the newest revision introduces itself with each request', async () => {
+test('a client of the newest revision sends its information with each request', async () => {
   const { body } = await rpc(operator, { method: 'server/discover', version: modern })
   const { supportedVersions, capabilities, resultType, ttlMs, cacheScope, _meta } = body.result
   assert.deepEqual(supportedVersions, [modern, '2025-11-25', '2025-06-18'])
@@ -64,7 +64,7 @@ test('a client of the newest revision introduces itself with each request', asyn
   assert.deepEqual([called.body.result.resultType, called.body.result.isError], ['complete', false])
 })
 
-test('the tools are the methods of version 2 that the contract does not hide, with its hints', async () => {
+test('the tools are the methods of version 2 that the contract does not hide, with hints from the contract', async () => {
   const [older, newer] = await Promise.all(
     ['2025-11-25', modern].map(async (version) => (await rpc(operator, { method: 'tools/list', version })).body.result),
   )
@@ -109,7 +109,7 @@ test('input schemas leave out output-only fields, and require the uid of a resou
   assert.equal(schemaOf('list_repos').properties.uidp.properties.ids.type, 'array')
 })
 
-test('a client without a good token gets the URL of the issuer', async () => {
+test('a client without a valid token gets the URL of the issuer', async () => {
   const path = '/.well-known/oauth-protected-resource/mcp'
   const challenge = `resource_metadata="${pinfold.url}${path}"`
   for (const [client, said] of [
@@ -131,7 +131,7 @@ test('a client without a good token gets the URL of the issuer', async () => {
   assert.equal(whole.body.resource, pinfold.url)
 })
 
-test('answers other methods than POST with 405', async () => {
+test('returns 405 for methods other than POST', async () => {
   for (const method of ['GET', 'DELETE', 'PUT', 'PATCH', 'OPTIONS']) {
     for (const client of [operator, pinfold.anonymous]) {
       const answer = await client.call(method, '/mcp')
@@ -165,7 +165,7 @@ test('refuses a page of another origin before its token is verified', async () =
   }
 })
 
-test('refuses bodies that are not one single message', async () => {
+test('refuses a body that is not exactly one message', async () => {
   assertRefused(await post('{"jsonrpc"'), 400, -32700)
   assertRefused(await post(''), 400, -32700)
   assertRefused(await post([list, list]), 400, -32600)
@@ -196,7 +196,7 @@ test('refuses an unknown revision and names the supported ones', async () => {
   assert.equal((await post({ ...list, params: {} })).status, 200, 'curl need not say a revision')
 })
 
-test('refuses headers that differ from the message', async () => {
+test('refuses headers that contradict the message', async () => {
   assert.equal((await post(list, inModern)).status, 200)
   const call = { ...list, method: 'tools/call', params: { name: 'list_groups', _meta: meta } }
   const calling = { ...inModern, 'mcp-method': 'tools/call' }
@@ -221,7 +221,7 @@ test('refuses headers that differ from the message', async () => {
   }
 })
 
-test('unknown methods and tools are errors of the protocol', async () => {
+test('returns protocol errors for unknown methods and tools', async () => {
   for (const method of ['resources/list', 'prompts/list', 'logging/setLevel', 'server/discover', 'nothing']) {
     assertRefused(await rpc(operator, { method }), 200, -32601, 1)
   }
@@ -247,7 +247,7 @@ test('unknown methods and tools are errors of the protocol', async () => {
   assertRefused(await rpc(operator, { method: 'tools/list', params: { cursor: 'more' } }), 200, -32602, 1)
 })
 
-test('a message that does not come to its end is answered in time', async () => {
+test('answers in time if a message is never completed', async () => {
   await using server = await startPinfold({ requestTimeoutMs: 300 })
   using raw = await connectRaw(server.port)
   raw.write(

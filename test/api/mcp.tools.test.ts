@@ -30,7 +30,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a tool returns the answer of REST', async () => {
+test('a tool returns the same answer as REST', async () => {
   const repo = await pinfold.seed.repo(org)
   assert.deepEqual(
     await tool(agent, 'get_repo', { uid: repo.uid }),
@@ -71,7 +71,7 @@ test('a tool requires mcp.tool.call and the capabilities of its method', async (
   assert.equal((await toolError(both, 'get_repo', { uid: missing })).code, 5)
 })
 
-test('a method that is open over REST requires mcp.tool.call as a tool', async () => {
+test('a method without required capability over REST requires mcp.tool.call as a tool', async () => {
   for (const name of ['list_documents', 'list_vulnerability_metadata']) {
     assert.equal((await toolError(await scene.member(roleUids.viewer), name)).code, 7, name)
     assert.equal((await toolError(await scene.stranger(), name)).code, 7, name)
@@ -107,7 +107,7 @@ test('lists, creates and grants nothing outside the groups where the caller hold
   assert.equal((await toolError(without, 'list_groups')).code, 7)
 })
 
-test('wrong arguments name the field, and nothing is done', async () => {
+test('an error for wrong arguments names the field, and nothing is changed', async () => {
   const long = 'x'.repeat(200)
   for (const [name, args, field] of [
     ['create_repo', { parent: org, repo: { name: 'No!' } }, 'name'],
@@ -131,7 +131,7 @@ test('wrong arguments name the field, and nothing is done', async () => {
   }
 })
 
-test('a tool that changes something leaves the same events, audit and history as REST', async () => {
+test('a tool that changes data writes the same events, audit and history as REST', async () => {
   const changes = async (over: (name: string, args: Json) => Promise<Json>) => {
     const before = (await pinfold.app.db.get<{ id: number }>(sql`SELECT coalesce(max(id), 0) AS id FROM audit_log`))!.id
     let repo = ''
@@ -167,7 +167,7 @@ test('a tool that changes something leaves the same events, audit and history as
   assert.equal(overTools, overRest)
 })
 
-test('the client is named in the audit log, and the call in the log of requests and in the metrics', async () => {
+test('the audit log names the client, and the request log and metrics name the call', async () => {
   const headers = { 'user-agent': 'agent/1.0', 'x-request-id': 'asked-by-an-agent' }
   const params = { name: 'create_group', arguments: { parent: org, group: { name: 'audited' } } }
   await rpc(agent, { method: 'tools/call', params, headers })
@@ -179,7 +179,7 @@ test('the client is named in the audit log, and the call in the log of requests 
   assert.match(await pinfold.app.metrics.registry.metrics(), /transport="mcp",method="GetRepo",code="NOT_FOUND"/)
 })
 
-test('a tool waits for the terms as REST does', async () => {
+test('a tool is refused until the terms are accepted, as over REST', async () => {
   const other = await startScene({ termsDocuments: documents, termsMethods: [guarded] })
   await using _ = other.pinfold
   const owner = await other.member(roleUids.owner)
@@ -190,7 +190,7 @@ test('a tool waits for the terms as REST does', async () => {
   assert.equal((await tool(owner, 'update_group', update)).description, 'new')
 })
 
-test('secrets are in no result', async () => {
+test('results contain no secrets', async () => {
   const made = await tool(agent, 'create_group_invite', {
     parent: org,
     groupInvite: { roleUid: roleUids.viewer, ttl: '3600s' },

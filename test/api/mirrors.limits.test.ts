@@ -57,7 +57,7 @@ for (const [call, of, member, good, bad] of [
   ofFollow('path', pathOf(maxPathLength), pathOf(maxPathLength + 1)),
 ]) {
   const text = (value: unknown) => JSON.stringify(value).slice(0, 20)
-  test(`${member} of the ${of} may be ${text(good)}, and not ${text(bad)}`, async () => {
+  test(`${member} of the ${of} accepts ${text(good)}, and refuses ${text(bad)}`, async () => {
     const more = {
       ...(member === 'platforms' && { mode: 'MODE_FULL' }),
       ...(member === 'password' && { username: 'u' }),
@@ -70,7 +70,7 @@ for (const [call, of, member, good, bad] of [
   })
 }
 
-test('a repository follows an upstream of a group that it is in, and not of one beside it', async () => {
+test('a repository can follow an upstream of a group above it, and not of another group', async () => {
   const { operator, org, seed } = registry
   const [folder, beside] = [(await seed.group(org.uid)).uid, (await seed.group(org.uid)).uid]
   const repo = (await seed.repo(folder)).uid
@@ -82,7 +82,7 @@ test('a repository follows an upstream of a group that it is in, and not of one 
   ok(await from(folder))
 })
 
-test('a copy gets a unique tag where its name with the time fits into 128 characters', async () => {
+test('a copy gets a unique tag if its name with the time fits into 128 characters', async () => {
   const { operator, org, seed, registryOperator: client, app } = registry
   const [from, to] = [await seed.group(org.uid, { name: 'from' }), await seed.group(org.uid, { name: 'to' })]
   const source = await seed.repo(from.uid, { name: 'app' })

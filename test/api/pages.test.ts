@@ -48,7 +48,7 @@ test('the authorization endpoint redirects only to allowed addresses', async () 
   assert.deepEqual([posted.status, posted.headers.allow], [405, 'GET, HEAD'])
 })
 
-test('pages are shown at the URL: another of its names leads there, and a strange one is refused', async () => {
+test('redirects pages from another configured host name to the configured URL, and refuses unknown hosts', async () => {
   await using pinfold = await startPinfold({ url: 'https://registry.example.com', hosts: ['mirror.internal'] })
   for (const host of ['mirror.internal', 'team.registry.example.com']) {
     const moved = await get(pinfold, '/oauth?a=b&c', { host, ...browser })
@@ -66,13 +66,13 @@ test('pages are shown at the URL: another of its names leads there, and a strang
   assert.equal(keys.status, 200)
 })
 
-test('names of loopback count as one server, and pages are at the name in the URL', async () => {
+test('redirects pages from other loopback names to the configured URL', async () => {
   await using pinfold = await startPinfold()
   const moved = await get(pinfold, '/oauth', { host: `localhost:${pinfold.port}`, ...browser })
   assert.deepEqual([moved.status, moved.headers.location], [307, `${pinfold.url}/oauth`])
 })
 
-test('behind a proxy that ends TLS a page does not lead to itself', async () => {
+test('behind a proxy that terminates TLS, a page does not redirect to itself', async () => {
   await using pinfold = await startPinfold({ trustedProxies: ['127.0.0.1'], url: 'http://registry.example.com' })
   const headers = { host: 'registry.example.com', 'x-forwarded-proto': 'https', ...browser }
   assert.equal((await get(pinfold, '/oauth', headers)).status, 400)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { readConfig } from '#config.ts'
 import { startExchange } from '../support/exchange.ts'
 
-test('an address that is listed for issuers is not allowed for sinks, nor the reverse', async () => {
+test('an address allowed for issuers is not allowed for sinks, nor the reverse', async () => {
   const only = { allowPrivateAddresses: false, allowInsecureSinks: true }
   for (const [settings, exchanged, subscribed] of [
     [{ issuersPrivate: ['127.0.0.0/8'] }, 200, 400],
@@ -23,7 +23,7 @@ test('an address that is listed for issuers is not allowed for sinks, nor the re
   }
 })
 
-test('the lists hold names, addresses and ranges', () => {
+test('the lists of allowed addresses accept names, addresses and ranges', () => {
   const read = (PINFOLD_ISSUERS_PRIVATE: string) => readConfig({ PINFOLD_ISSUERS_PRIVATE }).issuersPrivate
   assert.deepEqual(read(' idp.corp.internal, 10.2.0.0/16,fd00::/8 ,localhost'), [
     'idp.corp.internal',

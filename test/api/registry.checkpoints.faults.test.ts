@@ -12,7 +12,7 @@ import { runDuty, withoutLease } from '../support/background-jobs.ts'
 import { remember, replaceStore, scene } from '../support/checkpoints.ts'
 import { plantTag } from '../support/tags.ts'
 
-test('a read from a database server that lags suspends no log, and a real contradiction does', async () => {
+test('an outdated read from a database replica suspends no log, but a real contradiction does', async () => {
   await using at = await scene()
   const { app } = at
   const goBack = await remember(at)
@@ -50,7 +50,7 @@ function emptyStore(): Partial<CheckpointStore> & { texts: Map<string, string> }
   }
 }
 
-test('a log that an earlier release signed gets a stored checkpoint, so that an older database signs nothing', async () => {
+test('a log signed by an earlier release gets a stored checkpoint, so that signing stops on an older database', async () => {
   await using at = await scene()
   const { app } = at
   const store = emptyStore()
@@ -77,7 +77,7 @@ test('a log that an earlier release signed gets a stored checkpoint, so that an 
   assert.deepEqual([await at.signed(), await at.stateOf(), at.errors().length], [before, 2, 1])
 })
 
-test('a comparison that finds a stored checkpoint lost writes it again, with a warning once it is written', async () => {
+test('writes a lost stored checkpoint again, with a warning once it is written', async () => {
   await using at = await scene()
   const store = emptyStore()
   const refused = () => Promise.reject(new StoreAway('AccessDenied'))
@@ -95,7 +95,7 @@ test('a comparison that finds a stored checkpoint lost writes it again, with a w
   assert.equal(await at.stored(), await at.signed())
 })
 
-test('a run of signing ends at the first page that the store does not take, and no later page waits for it again', async () => {
+test('signing stops at the first page that the store does not accept, and later pages are not tried', async () => {
   await using at = await scene()
   const { app, pinfold } = at
   for (let i = 0; i < 6; i++) {
@@ -129,7 +129,7 @@ test('a run of signing ends at the first page that the store does not take, and 
   assert.deepEqual(await signLogs(app, withoutLease(app), { most: 2 }), { signed: 6, isWaiting: false })
 })
 
-test('a log that cannot be signed holds back no other of its page', async () => {
+test('a log that cannot be signed does not delay other logs on its page', async () => {
   await using at = await scene()
   const { app, pinfold } = at
   for (let i = 0; i < 3; i++) {

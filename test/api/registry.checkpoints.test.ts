@@ -31,7 +31,7 @@ const stores = [
 ] as const
 
 for (const { store, skip, settings } of stores) {
-  test(`a checkpoint is in the ${store} before it is signed, and its entries are committed before that`, {
+  test(`writes a checkpoint to the ${store} before signing it, and after its entries are committed`, {
     skip,
   }, async () => {
     await using at = await scene(await settings())
@@ -72,7 +72,7 @@ for (const { store, skip, settings } of stores) {
     assert.equal(await at.stored(), await at.signed())
   })
 
-  test(`after a crash between ${store} and signature the same checkpoint is signed, without an alarm`, {
+  test(`after a crash between ${store} and signature, the same checkpoint is signed without an alarm`, {
     skip,
   }, async () => {
     await using at = await scene(await settings())
@@ -105,7 +105,9 @@ for (const { store, skip, settings } of stores) {
   })
 
   for (const regrown of [0, 1, 3]) {
-    test(`a database that lost two entries and got ${regrown} others is not signed (${store})`, { skip }, async () => {
+    test(`refuses to sign a database that lost two entries and got ${regrown} others (${store})`, {
+      skip,
+    }, async () => {
       await using at = await scene(await settings())
       const goBack = await remember(at)
       for (let i = 0; i < 2; i++) await at.move()
@@ -151,7 +153,7 @@ for (const { store, skip, settings } of stores) {
     })
   }
 
-  test(`a collection and a verification leave the checkpoints in the ${store}`, { skip }, async () => {
+  test(`garbage collection and verification keep the checkpoints in the ${store}`, { skip }, async () => {
     await using at = await scene(await settings())
     await at.operator.post('/control/v1/blobs:collect', {})
     await runDuty(at.app, collectBlobs)
@@ -159,7 +161,7 @@ for (const { store, skip, settings } of stores) {
     assert.equal(await at.stored(), await at.signed())
   })
 
-  test(`a checkpoint that the ${store} lost is logged, and stored again`, { skip }, async () => {
+  test(`logs a checkpoint that the ${store} lost, and stores it again`, { skip }, async () => {
     await using at = await scene(await settings())
     const none = replaceStore(at, (real) => ({
       read: async () => undefined,
@@ -176,7 +178,7 @@ for (const { store, skip, settings } of stores) {
     assert.deepEqual(at.errors(), [])
   })
 
-  test(`a backup and a copy of the ${store} have the checkpoints`, { skip }, async () => {
+  test(`a backup and a copy of the ${store} include the checkpoints`, { skip }, async () => {
     await using at = await scene(await settings())
     const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
     try {
@@ -199,7 +201,7 @@ for (const { store, skip, settings } of stores) {
   })
 }
 
-test('a server that stored a larger checkpoint of the same log does not keep a slower one from its own', async () => {
+test('a larger checkpoint from one server does not stop a slower server from continuing the same log', async () => {
   await using at = await scene()
   await at.move()
   const { app } = at
@@ -219,7 +221,7 @@ test('a server that stored a larger checkpoint of the same log does not keep a s
   assert.deepEqual([at.errors(), await at.stateOf()], [[], 1])
 })
 
-test('a damaged stored checkpoint stops signing, since it is unknown what was signed', async () => {
+test('a damaged stored checkpoint stops signing, because the last signed state is unknown', async () => {
   await using at = await scene()
   const { checkpoints } = at.app.blobs
   const { version } = (await checkpoints.read(at.name))!
@@ -229,7 +231,7 @@ test('a damaged stored checkpoint stops signing, since it is unknown what was si
   assert.match(at.errors()[0]!, /the stored checkpoint is damaged/)
 })
 
-test('all checkpoints are compared once in a process, and then only after the database went back', async () => {
+test('compares all checkpoints once per process, and again only after the database was set back', async () => {
   await using at = await scene()
   let reads = 0
   replaceStore(at, (real) => ({
@@ -250,7 +252,7 @@ test('all checkpoints are compared once in a process, and then only after the da
   assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 }, 'it is still due')
 })
 
-test('a comparison is due on another timeline and at a lower position of the write-ahead log', () => {
+test('compares again after a change of the timeline or a lower position in the write-ahead log', () => {
   const guard = createCheckpointGuard()
   const at = (timeline: string, position: bigint) => ({ timeline, position })
   const isDue = (now: ReturnType<typeof at>): boolean => {
@@ -294,7 +296,7 @@ test('PostgreSQL reports its timeline and growing position, and SQLite has none'
   await assert.rejects(readWalPosition(refusing('57P01')))
 })
 
-test('logs for which signing has stopped are counted by an index', async () => {
+test('counts logs with stopped signing by an index', async () => {
   await using at = await scene()
   const [query] = await queriesOf((reader) => countSuspended(reader))
   await checkPlanOf(at.pinfold, query!, 'suspended logs', [/ledger_logs_suspended/])

@@ -67,7 +67,7 @@ const sbom = JSON.stringify({
   components: [{ type: 'library', name: 'late', version: '1.0', purl: 'pkg:pypi/late@1.0' }],
 })
 
-test('the reports and counts of yesterday are the same to the byte after an SBOM has added packages', async () => {
+test("yesterday's reports and counts do not change by a byte after an SBOM adds packages", async () => {
   await readSource(registry.app, ecosystem, [recordAbout('CVE-2026-1', ecosystem, 'openssl', '9-r0')])
   await readSource(registry.app, 'PyPI', [recordAbout('CVE-2026-2', 'PyPI', 'late', '2.0')])
   const pusher = await registry.registryAs(registry.pusher.uid)
@@ -107,7 +107,7 @@ test('the reports and counts of yesterday are the same to the byte after an SBOM
   assert.deepEqual(items[0].cveIds, ['CVE-2026-1', 'CVE-2026-2'])
 })
 
-test('a past report can be requested again after more of the same import has arrived', async () => {
+test('a past report stays available after a later part of the same import arrives', async () => {
   await at('2026-03-04T08:00:00.000Z')
   const digest = await pushAndScan(registry, 'acme/kept', apkLayer('alpine', '3.19.1', ['zlib 1-r0', 'openssl 3-r0']))
   const told = []
@@ -124,7 +124,7 @@ test('a past report can be requested again after more of the same import has arr
   }
 })
 
-test('deletes the package list of a deleted repo, unless other repos have it too', async () => {
+test('deletes the package list of a deleted repository, unless other repositories use it', async () => {
   await at('2026-03-05T08:00:00Z')
   const before = await allRows()
   await readSource(registry.app, ecosystem, [recordAbout('CVE-2026-5', ecosystem, 'only', '9-r0')])
@@ -148,7 +148,7 @@ test('deletes the package list of a deleted repo, unless other repos have it too
   assert.deepEqual(await differences(), [])
 })
 
-test('a digest that a tag pointed to earlier keeps its report, also of its earlier contents', async () => {
+test('a digest that a tag pointed to earlier keeps its reports, including those of its earlier contents', async () => {
   const lists = await rows('component_lists')
   const { digest } = ok(await viewer.get(`/registry/v1/tags?uidp.childrenOf=${kept}&name=latest`)).items[0]
   await pushAndScan(registry, 'acme/kept', apkLayer('alpine', '3.19.1', ['musl 1-r0']), 'latest')

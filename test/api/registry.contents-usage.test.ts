@@ -60,7 +60,7 @@ async function remove(name: string, digest: string): Promise<void> {
   for (const one of [body.config, ...body.layers]) await client.ok(202, 'DELETE', `${name}/blobs/${one.digest}`)
 }
 
-test('refuses repeated pushes and deletions once their package lists exceed the quota', async () => {
+test('refuses more pushes and deletions once the package lists exceed the quota', async () => {
   assert.equal(await bytesOf(), 0)
   await limit(200_000)
   let refused = 0
@@ -83,7 +83,7 @@ test('refuses repeated pushes and deletions once their package lists exceed the 
   assert.equal(await total('component_lists'), refused)
 })
 
-test('package lists of a deleted repository count until they are deleted', async () => {
+test('package lists of a deleted repository count for the quota until they are deleted', async () => {
   const client = await registry.as(operatorUid)
   const { repo } = await registry.app.paths.find('acme/gone')
   ok(await client.delete(`/registry/v2/repos/${repo!.uid}`))
@@ -95,7 +95,7 @@ test('package lists of a deleted repository count until they are deleted', async
   await checkUsage(registry)
 })
 
-test('an image waits to be read while its organization exceeds its quota', async () => {
+test('does not read an image while its organization exceeds its quota', async () => {
   await limit(50_000)
   await push('acme/app', 'first', 300)
   await push('acme/app', 'second', 10)
@@ -122,7 +122,7 @@ test('an image waits to be read while its organization exceeds its quota', async
   await checkUsage(registry)
 })
 
-test('findings in packages count too, until they are withdrawn', async () => {
+test('findings in packages count for the quota until they are withdrawn', async () => {
   await limit(0)
   await push('acme/app', 'third', 20)
   await work()
@@ -144,7 +144,7 @@ test('findings in packages count too, until they are withdrawn', async () => {
   assert.equal(await bytesOf(), before)
 })
 
-test('an organization that no longer has an image with a package list is not charged for the images of others', async () => {
+test('an organization without an image with a package list is not charged for the images of others', async () => {
   const before = await bytesOf()
   await push('acme/shared', 'shared')
   const pushed = await bytesOf()
@@ -164,7 +164,7 @@ test('an organization that no longer has an image with a package list is not cha
   assert.equal(await bytesOf(other), theirs + charged)
 })
 
-test('findings by the advisories of another organization are charged to that one alone, once for each package', async () => {
+test('charges findings by the advisories of another organization to this organization, once per package', async () => {
   const pushMine = async (name: string, packages: number) => {
     const lines = Array.from({ length: packages }, (_, i) => `mine-${i} 1-r${i} mine`)
     await pushLayers(await operator(), name, [apkLayer('alpine', '3.19.1', lines)], 'latest')

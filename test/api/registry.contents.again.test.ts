@@ -62,7 +62,7 @@ async function readAllAgain(): Promise<void> {
 const app = zipOf({ 'META-INF/maven/g/a/pom.properties': 'groupId=g\nartifactId=a\nversion=1\n' })
 const image = (name: string) => pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { 'app.jar': app, name }])
 
-test('images and indexes are read again without a push, and languages are found', async () => {
+test('reads images and indexes again without a push, and finds language packages', async () => {
   const images = [await image('acme/one'), await image('acme/two')]
   const index = await registry.pusher.pushManifest('acme/one', indexOf([images[0]!]))
   await read()
@@ -76,7 +76,7 @@ test('images and indexes are read again without a push, and languages are found'
   }
 })
 
-test('reads pushed images before those that are read again, also in the same organization', async () => {
+test('reads pushed images before images that are read again, also in the same organization', async () => {
   await makeOld()
   await db().tx((tx) =>
     tx.run(sql`
@@ -91,7 +91,7 @@ test('reads pushed images before those that are read again, also in the same org
   await readAllAgain()
 })
 
-test('keeps the known contents of images that were deleted or have become unreadable', async () => {
+test('keeps the known contents of images that are deleted or became unreadable', async () => {
   const gone = await image('acme/gone')
   const broken = await image('acme/broken')
   await read()

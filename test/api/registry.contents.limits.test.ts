@@ -26,7 +26,7 @@ const insert = (tx: Tx, table: string, row: Row) => {
   return tx.run(sql`INSERT INTO ${ident(table)} (${join(names, ', ')}) VALUES (${join(values, ', ')})`)
 }
 
-test('the packages of up to 1000 images of a repository are listed', async () => {
+test('lists the packages of up to 1000 images of a repository', async () => {
   const { uid } = await registry.seed.repo(registry.org.uid, { name: 'many' })
   const digest = await pushAndScan(registry, 'acme/many', apkLayer('alpine', '3.19.1', ['musl 1-r0']), 'latest')
   const row = await rowOf(registry.app.db, 'image_contents', 'digest', digest)
@@ -42,7 +42,7 @@ test('the packages of up to 1000 images of a repository are listed', async () =>
   assert.deepEqual([refused.status, /1000 images/.test(refused.text)], [429, true], refused.text)
 })
 
-test('the report of an image is found behind a page of repositories of others', async () => {
+test('finds the report of an image after a page of repositories of other organizations', async () => {
   const layer = apkLayer('alpine', '3.19.1', ['musl 1-r0', 'same 1-r0'])
   const other = (await registry.seed.group('', { name: 'beside' })).uid
   const { uid: pusher } = await registry.seed.member(other, roleUids.push)

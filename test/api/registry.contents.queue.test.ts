@@ -43,7 +43,7 @@ async function tryOnce(): Promise<void> {
   await reader.close()
 }
 
-test('the next server reads images that were pushed while no server was reading', async () => {
+test('the next server reads images that were pushed while no server read images', async () => {
   const pushed = [await push(), await push(), await push()]
   assert.equal((await queue()).length, 3)
   const reader = await startWorkers(registry.app, { jobs: [readImages] })
@@ -60,7 +60,7 @@ const push = async () => {
 
 const shared = { skip: !onPostgres && 'one node only' }
 
-test('two servers share the queue, and each image is read', shared, async () => {
+test('two servers share the queue, and each image is read once', shared, async () => {
   const pushed = []
   for (let i = 0; i < 6; i++) pushed.push(await push())
   const readers = [
@@ -72,7 +72,7 @@ test('two servers share the queue, and each image is read', shared, async () => 
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
-test('an image whose reader is gone is read by another one, and not before', async () => {
+test('another reader reads an image after its reader is gone, and not before', async () => {
   const digest = await push()
   await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET owner = 'gone', fence = 1, attempts = 1`))
   const live = await claimRead(registry.app, { node: 'other', isGone: () => false })
@@ -96,7 +96,7 @@ test('an image whose reader is gone is read by another one, and not before', asy
   assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
-test('an image that its own reader could not give back is read again', async () => {
+test('reads an image again if its reader failed to release it', async () => {
   const digest = await push()
   const first = (await claimRead(registry.app, { node: 'same', isGone: () => false }))!
   const again = (await claimRead(registry.app, { node: 'same', isGone: () => false }))!
@@ -105,7 +105,7 @@ test('an image that its own reader could not give back is read again', async () 
   assert.deepEqual((await stateOf(digest))?.[1], 'FAILED')
 })
 
-test('content that comes late makes the image readable', async () => {
+test('an image becomes readable when its missing content arrives', async () => {
   const [name, other] = [newName(), newName()]
   const config = await registry.pusher.pushBlob(name, '{}', types.config)
   const image = await pushLayers(registry.pusher, other, [alpine('alpine-3.11')])
@@ -121,7 +121,7 @@ test('content that comes late makes the image readable', async () => {
   assert.deepEqual([await queue(), await stateOf(late.digest)], [[], [known, '']])
 })
 
-test('a failing store is tried again, and a reader that stops releases the image at once', async () => {
+test('retries a failing store, and releases the image at once when the reader stops', async () => {
   const digest = await push()
   const { read } = registry.app.blobs
   registry.app.blobs.read = () => Promise.reject(new Error('the disk is away'))
@@ -150,7 +150,7 @@ test('a failing store is tried again, and a reader that stops releases the image
   assert.deepEqual([await queue(), await stateOf(digest)], [[], [known, '']])
 })
 
-test('an image that is deleted before it was read is forgotten', async () => {
+test('removes an image from the queue if it is deleted before it was read', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { x: name }])
   await registry.registryOperator.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
@@ -158,7 +158,7 @@ test('an image that is deleted before it was read is forgotten', async () => {
   assert.deepEqual([await queue(), await stateOf(image.digest)], [[], undefined])
 })
 
-test('organizations take turns, however many images one of them has pushed', async () => {
+test('schedules organizations fairly, however many images one of them has pushed', async () => {
   // On a busy machine an image may take long enough for its organization to lose its turn, so time stands still.
   registry.app.images.turns = createReadTurns(() => 0)
   const other = await registry.seed.group('', { name: 'other' })
@@ -206,7 +206,7 @@ async function readAll(): Promise<string[]> {
   return order
 }
 
-test('an organization whose images take long gets a quarter of the time, and all of it while no other waits', async () => {
+test('an organization with slow images gets a quarter of the time, or all of it if no other waits', async () => {
   const [slow, quick] = [await newOrganization('a-slow'), await newOrganization('b-quick')]
   const long = new Set<string>()
   for (const image of ['a', 'b', 'c']) long.add(await slow.pushOne(image))
@@ -229,7 +229,7 @@ test('an organization whose images take long gets a quarter of the time, and all
   assert.equal(order.length, 15)
 })
 
-test('an image that takes long gives way to others that wait, and is read to its end when its turn comes', async () => {
+test('a slow image yields to waiting images, and is read completely later', async () => {
   const [slow, quick] = [await newOrganization('c-slow'), await newOrganization('d-quick')]
   const long = await slow.pushOne('a')
   const { turns } = registry.app.images
@@ -275,7 +275,7 @@ test('an image that takes long gives way to others that wait, and is read to its
   assert.deepEqual(await stateOf(long), [known, ''])
 })
 
-test('an organization whose images wait for another attempt delays no other one', async () => {
+test('images that wait for a retry do not delay other organizations', async () => {
   const early = await registry.seed.group('', { name: 'another' })
   const theirs = await registry.registryAs((await registry.seed.member(early.uid, roleUids.push)).uid)
   const waiting = (await pushLayers(theirs, 'another/a', [{ x: 'waits' }])).digest
@@ -291,7 +291,7 @@ test('an organization whose images wait for another attempt delays no other one'
 })
 
 // Last, since the clock is a day later then and tokens are over.
-test('missing content is waited for, longer each time, and in the end the image is unreadable', async () => {
+test('retries missing content with growing delays, and finally marks the image unreadable', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', types.config)
   const layer = { mediaType: types.layer, size: 10, digest: `sha256:${'0'.repeat(64)}` }

@@ -58,7 +58,7 @@ async function read({ digest }: Descriptor): Promise<{ names: string[]; gaps: st
   return { names, gaps: (JSON.parse(row!.gaps) as Json[]).map(({ message }) => String(message)) }
 }
 
-test('reads every SBOM among the layers of a manifest', async () => {
+test('reads each SBOM among the layers of a manifest', async () => {
   const [two, mixed, unnamed] = [await newImage(), await newImage(), await newImage()]
   await refer(two, cyclone, [
     [bom('left'), cyclone],
@@ -77,7 +77,7 @@ test('reads every SBOM among the layers of a manifest', async () => {
   assert.deepEqual(await read(unnamed), { names: ['a', 'left'], gaps: [] })
 })
 
-test('gives a gap if too many newer statements stand before an SBOM', async () => {
+test('reports a coverage gap if too many newer attestations precede an SBOM', async () => {
   const gaps = ['some attestations were not read: the image has too many referrers']
   const [plain, sealed] = [await newImage(), await newImage()]
   await refer(plain, cyclone, [[bom('left'), cyclone]])
@@ -90,13 +90,13 @@ test('gives a gap if too many newer statements stand before an SBOM', async () =
   assert.deepEqual(await read(sealed), { names: ['a'], gaps })
 })
 
-test('gives no gap for the SBOMs before the newest one that names packages', async () => {
+test('reports no coverage gap for SBOMs older than the newest SBOM with packages', async () => {
   const image = await newImage()
   for (let i = 0; i < 12; i++) await refer(image, cyclone, [[bom(`n${i}`), cyclone]])
   assert.deepEqual(await read(image), { names: ['a', 'n11'], gaps: [] })
 })
 
-test('gives a gap for packages of another distribution that an SBOM names', async () => {
+test('reports a coverage gap for packages of another distribution in an SBOM', async () => {
   const [image, same] = [await newImage(), await newImage()]
   const ubuntu = bom('openssl', 'pkg:deb/ubuntu/openssl@3.0.2-0ubuntu1.1?distro=ubuntu-22.04')
   await pushSbom(registry.pusher, repo, image, JSON.stringify(ubuntu), cyclone)

@@ -41,7 +41,7 @@ const unreadable = 3
 const [sbom, layers, images, layersAndSbom] = [1, 2, 3, 4]
 const namesIn = (found: Json | undefined): string[] => (JSON.parse(found?.packages) as Json[]).map((one) => one[1])
 
-test('the packages in the layers of an image are known after a push', async () => {
+test('finds the packages in the layers of an image after a push', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { 'etc/motd': 'hello' }], 'latest')
   const found = await contentsOf(image.digest)
@@ -50,14 +50,14 @@ test('the packages in the layers of an image are known after a push', async () =
   assert.ok(namesIn(found).includes('ssl_client'))
 })
 
-test('reads layers of every compression, in their order', async () => {
+test('reads layers of each compression, in order', async () => {
   const name = newName()
   const upper = zstdCompressSync(await tarOf({ [apk]: 'P:only\nV:1-r0\nA:x86_64\n' }))
   const image = await pushLayers(registry.pusher, name, [await tarOf(alpine('alpine-3.11')), upper])
   assert.deepEqual(namesIn(await contentsOf(image.digest)), ['only'])
 })
 
-test('adds packages of an SBOM to those of the layers, and hides none of them', async () => {
+test('adds the packages of an SBOM to those of the layers, and hides none', async () => {
   const name = newName()
   const own = 'P:ssl_client\nV:1.30.1-r5\nA:x86_64\n\nP:own\nV:1\n'
   const image = await pushLayers(registry.pusher, name, [{ [apk]: own }])
@@ -76,7 +76,7 @@ test('adds packages of an SBOM to those of the layers, and hides none of them', 
   assert.deepEqual(new Set(kinds.slice(3).map((one) => one.split(' ')[0])), new Set(['golang', 'maven', 'npm']))
 })
 
-test('reads the attestations that builders put into the index of an image', async () => {
+test('reads the attestations that build tools add to the index of an image', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [{ 'app/server': 'binary' }])
   assert.equal((await contentsOf(image.digest))?.state, unknown)
@@ -137,7 +137,7 @@ test('uses an SBOM if the layers cannot be read, and reports the layers as a cov
   )
 })
 
-test('an SBOM that is broken, or names no package, is passed over', async () => {
+test('ignores an SBOM that is invalid or names no package', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10')])
   await pushSbom(registry.pusher, name, image, '{"spdxVersion":')
@@ -147,7 +147,7 @@ test('an SBOM that is broken, or names no package, is passed over', async () => 
   assert.deepEqual([found?.state, found?.source, namesIn(found).length], [known, layers, 14])
 })
 
-test('an SBOM in one repo does not apply to the same image in another', async () => {
+test('an SBOM in one repository does not apply to the same image in another repository', async () => {
   const [one, other] = [newName(), newName()]
   const image = await pushLayers(registry.pusher, one, [alpine('alpine-2016')])
   await pushLayers(registry.pusher, other, [alpine('alpine-2016')])
@@ -162,14 +162,14 @@ test('an SBOM in one repo does not apply to the same image in another', async ()
   )
 })
 
-test('without a package database the contents are unknown, which is not the same as empty', async () => {
+test('without a package database, the contents are unknown, not empty', async () => {
   const scratch = await pushLayers(registry.pusher, newName(), [{ 'app/server': 'binary' }])
   assert.deepEqual((await contentsOf(scratch.digest))?.state, unknown)
   const empty = await pushLayers(registry.pusher, newName(), [{ [apk]: '' }])
   assert.deepEqual(namesIn(await contentsOf(empty.digest)), [])
 })
 
-test('an image that cannot be read is recorded with the reason and not read again', async () => {
+test('stores the reason for an unreadable image, and does not read it again', async () => {
   const damaged = await pushLayers(registry.pusher, newName(), [
     gzipSync('not an archive at all, but long enough'.repeat(50)),
   ])
@@ -196,7 +196,7 @@ test('an image that cannot be read is recorded with the reason and not read agai
   ])
 })
 
-test('an index has the combined contents of its images, in any order', async () => {
+test('an index has the combined contents of its images, in any order of images', async () => {
   const name = newName()
   const amd = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\nA:x86_64\n' }])
   const arm = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\nA:aarch64\n\nP:b\nV:1\nA:aarch64\n' }])
@@ -245,7 +245,7 @@ test('compares the packages of one distribution of a multi-platform image, and r
   assert.deepEqual(gaps.sort(), ['UNIDENTIFIED', ...others])
 })
 
-test('an index with an image that cannot be read is unreadable, one without packages does not count', async () => {
+test('an index with an unreadable image is unreadable; an image without packages has no effect on its index', async () => {
   const name = newName()
   const good = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\n' }])
   const scratch = await pushLayers(registry.pusher, name, [{ x: 'y' }])
@@ -257,7 +257,7 @@ test('an index with an image that cannot be read is unreadable, one without pack
   assert.deepEqual([await of(good, scratch), await of(scratch), await of(good, bad)], [known, unknown, unreadable])
 })
 
-test('an image that takes too much memory or time to read is unreadable, and the server continues', async () => {
+test('an image that needs too much memory or time is unreadable, and the server continues', async () => {
   await using other = await startRegistry()
   const values = `{"bomFormat":"CycloneDX","specVersion":"1.5","x":[${'{"a":{}},'.repeat(900_000)}0]}`
   for (const [limits, expected] of [
@@ -287,7 +287,7 @@ test('an image that takes too much memory or time to read is unreadable, and the
   }
 })
 
-test('an SBOM is not read for a size that its descriptor gives', async () => {
+test('ignores the size in the descriptor of an SBOM', async () => {
   await using other = await startRegistry({ sparse: 'all' })
   const name = 'acme/app'
   const image = await pushLayers(other.pusher, name, [alpine('alpine-3.10')])
@@ -318,7 +318,7 @@ test('an SBOM is not read for a size that its descriptor gives', async () => {
   assert.equal(opened.filter((digest) => digest === lie.digest).length, 0)
 })
 
-test('does not take the content of a signature or an attestation for a layer', async () => {
+test('does not read the content of a signature or an attestation as a layer', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', types.config)
   const signature = await registry.pusher.pushBlob(
@@ -336,7 +336,7 @@ test('does not take the content of a signature or an attestation for a layer', a
   assert.deepEqual(await of(layer, signature), [known, ''])
 })
 
-test('does not read the contents of artifacts that are no image', async () => {
+test('does not read the contents of artifacts other than images', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', 'application/vnd.cncf.helm.config.v1+json')
   const chart = await registry.pusher.pushBlob(name, 'chart', 'application/vnd.cncf.helm.chart.content.v1.tar+gzip')
@@ -345,7 +345,7 @@ test('does not read the contents of artifacts that are no image', async () => {
   assert.equal(await contentsOf(digest), undefined)
 })
 
-test('equal lists of packages are stored once, and go with the last repo that has them', async () => {
+test('stores equal package lists once, and deletes them with the last repository that uses them', async () => {
   const names = [newName(), newName()]
   const layer = { [apk]: 'P:shared-list\nV:7\n' }
   const first = await pushLayers(registry.pusher, names[0]!, [layer, { one: '1' }])

@@ -21,7 +21,7 @@ async function repoWith(name: string) {
   return { path, image, at: `/registry/v2/repos/${repo.uid}/digests/${image.digest}` }
 }
 
-test('lists the referrers of a digest page by page, tagged or not, and nothing else', async () => {
+test('lists only the referrers of a digest, in pages, tagged or not', async () => {
   const { path, image, at } = await repoWith('signed')
   assert.deepEqual(ok(await pinfold.operator.get(`${at}/referrers`)), {
     ...{ referrers: [], nextPageToken: '' },
@@ -49,7 +49,7 @@ test('lists the referrers of a digest page by page, tagged or not, and nothing e
   assert.deepEqual(unknown.referrers, [])
 })
 
-test('lists the identities that have pulled a digest with the number of pulls, the latest first', async () => {
+test('lists the identities that pulled a digest, with the number of pulls, the latest first', async () => {
   const { path, image, at } = await repoWith('pulled')
   assert.deepEqual(ok(await pinfold.operator.get(`${at}/pulls`)), { pullers: [] })
   const pull = (client: { ok: typeof pinfold.pusher.ok }, verb = 'GET') =>
@@ -83,7 +83,7 @@ async function repoIdOf(path: string): Promise<number> {
   return (await pinfold.app.db.get<{ id: number }>(sql`SELECT id FROM repos WHERE name = ${name}`))!.id
 }
 
-test('counts only the newest seven days with pulls, and hides identities from callers who may not list them', async () => {
+test('counts only the newest seven days with pulls, and hides identities from callers without permission to list them', async () => {
   const { path, image, at } = await repoWith('old')
   const repo = await repoIdOf(path)
   for (let day = 1; day <= 9; day++) {

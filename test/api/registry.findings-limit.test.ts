@@ -70,7 +70,7 @@ async function differences(): Promise<string[]> {
 }
 
 let first: string
-test('records that arrive after an image add findings up to the limit, and the image says so', async () => {
+test('records that arrive after an image add findings up to the limit, and the image shows that it is incomplete', async () => {
   first = await push(many('a'), 'first')
   await readSource(registry.app, ecosystem, records)
   const found = await open('a')
@@ -79,7 +79,7 @@ test('records that arrive after an image add findings up to the limit, and the i
   assert.deepEqual(await differences(), [])
 })
 
-test('an image that comes after the records has no more than the bound found in it either', async () => {
+test('an image pushed after the records gets findings only up to the limit', async () => {
   const second = await push(many('b'), 'second')
   const found = await open('b')
   assert.ok(found > bound && found <= bound + turn, `${found}`)
@@ -87,7 +87,7 @@ test('an image that comes after the records has no more than the bound found in 
   assert.deepEqual(await differences(), [])
 })
 
-test('finds everything in another image with a package of a list above the limit, also by later records', async () => {
+test('finds all vulnerabilities in another image that shares a package with an image above the limit', async () => {
   await at('2026-03-02T08:00:00Z')
   const other = await push(['a79 1-r79 big', 'b79 1-r79 big'], 'other')
   assert.deepEqual([(await shownOf(other)).findings.length, await gapsOf(other)], [100, []])
@@ -98,7 +98,7 @@ test('finds everything in another image with a package of a list above the limit
   assert.deepEqual(await differences(), [])
 })
 
-test('a finding in a package that another image shares with a list above the limit counts in both', async () => {
+test('counts a finding in a shared package in both images, also if one image is above the limit', async () => {
   const counted = async () => {
     const rows = await registry.app.db.all<{ open: number }>(sql`
       SELECT l.open_findings AS open FROM component_lists l WHERE l.over_limit = 1 ORDER BY l.id`)
@@ -112,7 +112,7 @@ test('a finding in a package that another image shares with a list above the lim
   assert.deepEqual(await differences(), [])
 })
 
-test('finds everything in an image once enough records are withdrawn to get below the limit', async () => {
+test('finds all vulnerabilities of an image once withdrawn records bring it below the limit', async () => {
   await at('2026-03-03T08:00:00Z')
   const withdrawn = records.slice(10).map((one) => ({ ...one, withdrawTime: '2026-03-03T00:00:00.000Z' }))
   await readSource(registry.app, ecosystem, withdrawn)
@@ -134,7 +134,7 @@ const ofThird = (events: readonly Json[], kind: string) =>
     .map(({ body }) => body.vulnerability)
     .sort()
 
-test('reports findings that are withdrawn above the limit as resolved once the image is below it', async () => {
+test('reports findings withdrawn above the limit as resolved once the image is below the limit', async () => {
   await at('2026-03-04T08:00:00Z')
   const third = await push(many('c'), 'third')
   await told(async () => undefined)
@@ -151,7 +151,7 @@ test('reports findings that are withdrawn above the limit as resolved once the i
   assert.deepEqual(await differences(), [])
 })
 
-test('reports findings that are withdrawn just before the image is compared again as resolved', async () => {
+test('reports findings as resolved if they are withdrawn just before the image is compared again', async () => {
   const { app } = registry
   await at('2026-03-07T08:00:00Z')
   const more = Array.from({ length: 40 }, (_, i) => recordAbout(`CVE-2028-${i}`, ecosystem, 'big', '2-r0'))

@@ -72,7 +72,7 @@ const faults: Record<string, [fault: Fault, problem: RegExp]> = {
 }
 
 for (const [name, [fault, problem]] of Object.entries(faults)) {
-  test(`${name} is reported, moves and deletes nothing, and only a missing digest causes a GET`, async () => {
+  test(`reports ${name}, changes and deletes no tag, and sends a GET only for a missing digest`, async () => {
     const { there, repo } = await scene({ tags: ['3'] })
     assert.equal((await look()).moves, 1)
     there.breakWith(fault)
@@ -112,7 +112,7 @@ test('stops reading an endless list of tags, and still checks the known tags', a
   assert.equal((await followOf(repo)).tagCount, 1)
 })
 
-test('a tag that always fails does not block the checks of others', async () => {
+test('a tag that always fails does not prevent checks of other tags', async () => {
   const { there, repo } = await scene()
   for (const tag of ['1', '2', '4']) there.move(tag, tag)
   there.breakWith((req, res) => {
@@ -149,7 +149,7 @@ const reasonOf = (promise: Promise<unknown>): Promise<string> =>
     (error: Error & { reason?: string }) => error.reason ?? error.message,
   )
 
-test('a name that leads to a private address is not connected to, at first or behind a redirect', async () => {
+test('does not connect to a host name with a private address, at first or after a redirect', async () => {
   await using there = await startUpstream()
   const { client } = clientOf({ 'public.example': '127.0.0.1', 'inner.example': '127.0.0.1' }, ['public.example'])
   const ask = (host: string) =>
@@ -161,7 +161,7 @@ test('a name that leads to a private address is not connected to, at first or be
   assert.equal(there.asked.length, 1)
 })
 
-test('a redirect to another origin gets no credential', async () => {
+test('sends no credential to the target of a redirect at another origin', async () => {
   await using there = await startUpstream()
   const seen: (string | undefined)[] = []
   const other = createServer((req, res) => {
@@ -203,7 +203,7 @@ test('gives up on an upstream that does not answer in time, and pauses longer ea
   assert.equal(there.asked.length, 12)
 })
 
-test('limits the requests to a host, and a caller that asks often does not block the others', async () => {
+test('limits the requests to a host, and a frequent caller does not block others', async () => {
   await using there = await startUpstream()
   there.move('3', 'one')
   const { client, pass } = clientOf({}, ['127.0.0.1'])
@@ -222,7 +222,7 @@ test('limits the requests to a host, and a caller that asks often does not block
   )
 })
 
-test('sends no password to the target of a redirect, and does not count a 404 there', async () => {
+test('sends no password to the target of a redirect, and does not count 404 from the target as a missing tag', async () => {
   await using there = await startUpstream()
   await using thief = await startUpstream()
   thief.breakWith((req, res) => {
@@ -239,7 +239,7 @@ test('sends no password to the target of a redirect, and does not count a 404 th
   assert.equal(await reasonOf(client.head(upstream, 'app', '3')), 'malformed')
 })
 
-test('a request with a long timeout waits for its turn at the host', async () => {
+test('a request with a long timeout waits for its slot in the rate limit of the host', async () => {
   await using there = await startUpstream()
   there.move('3', 'one')
   const outgoing = createOutgoingStreams({ allowed: privateAddresses(['127.0.0.1']), allowHttp: true })
@@ -252,7 +252,7 @@ test('a request with a long timeout waits for its turn at the host', async () =>
   assert.ok(all.every((one) => one === 'answered'))
 })
 
-test('follows Retry-After of a registry, for an hour at most', async () => {
+test('obeys Retry-After of a registry, up to an hour', async () => {
   await using there = await startUpstream()
   const { client, paces } = clientOf({}, ['127.0.0.1'])
   const host = accountOf({ ...nobody, origin: there.url })
@@ -285,7 +285,7 @@ test('a fault of one organization pauses neither other organizations at the host
   )
 })
 
-test('limits for a host also apply to requests that others redirect there, for tokens and by redirects', async () => {
+test('limits of a host also apply to token requests and redirects from other hosts', async () => {
   await using there = await startUpstream()
   await using victim = await startUpstream()
   const { client, paces, pass } = clientOf({}, ['127.0.0.1'])
@@ -307,7 +307,7 @@ test('limits for a host also apply to requests that others redirect there, for t
   }
 })
 
-test('a background request is paused after its own fault, without pausing requests that users wait for', async () => {
+test('a failed background request delays later background requests, but no requests that users wait for', async () => {
   await using there = await startUpstream()
   there.move('3', 'one')
   const { client } = clientOf({}, ['127.0.0.1'])

@@ -52,7 +52,7 @@ const guards: Record<string, [kind: string, says: Json]> = {
   'a hold': ['holds', { tags: ['mine'], reason: 'the court asks for it' }],
 }
 for (const [what, [kind, says]] of Object.entries(guards)) {
-  test(`a repo with a tag that ${what} keeps cannot become a mirror, and the answer names both`, async () => {
+  test(`refuses to make a repository a mirror if ${what} protects a tag, and names the tag and the rule`, async () => {
     const { repo, follow, guard, folder, upstream } = await scene()
     const uid = await guard(kind, says)
     const refused = await follow()
@@ -66,7 +66,7 @@ for (const [what, [kind, says]] of Object.entries(guards)) {
   })
 }
 
-test('in a mirror, a tag rule protects tags that were set here, and tags of the upstream continue to move', async () => {
+test('in a mirror, a tag rule protects tags that were set here, and other tags still follow the upstream', async () => {
   const { there, repo, follow, guard, name, mine } = await scene()
   there.move('3', 'one')
   ok(await follow())
@@ -86,7 +86,7 @@ test('in a mirror, a tag rule protects tags that were set here, and tags of the 
   assertError(elsewhere, 400, 9, 'TAGS_GUARDED', elsewhere.body.details[1])
 })
 
-test('a hold protects a tag that was set here, though the upstream does not have it', async () => {
+test('a hold protects a tag that was set here, although the upstream does not have this tag', async () => {
   const { repo, follow, guard, mine } = await scene()
   ok(await follow({ tags: ['mine'] }))
   await guard('holds', { tags: ['mine'], reason: 'the court asks for it' })
@@ -95,7 +95,7 @@ test('a hold protects a tag that was set here, though the upstream does not have
   assert.equal(await problemOf(repo), 'a tag rule or a legal hold protects the tag')
 })
 
-test('a pull serves the tag that was set here with a warning, and asks the upstream once in five minutes', async () => {
+test('a pull returns the tag that was set here with a warning, and checks the upstream once in five minutes', async () => {
   const { there, follow, guard, name, mine } = await scene()
   const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
   const theirs = there.add(JSON.stringify(imageOf(config, [])), types.image)
@@ -110,7 +110,7 @@ test('a pull serves the tag that was set here with a warning, and asks the upstr
   assert.equal(there.count('HEAD /v2/app/manifests/mine'), 1)
 })
 
-test('the upstream creates a tag that only movers may create only if a mover has configured the mirror', async () => {
+test('the upstream can create a restricted tag only if a permitted member configured the mirror', async () => {
   const { there, repo, follow, guard, name } = await scene()
   const mover = (await seed.member(org.uid, roleUids.owner)).uid as string
   await guard('tagRules', { tags: ['release-*'], movers: [mover] })

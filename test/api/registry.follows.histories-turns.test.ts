@@ -43,7 +43,7 @@ const timesOf = (many: number): string[] =>
 const recordsOf = (many: number): Json[] =>
   timesOf(many).map((updateTimestamp, i) => ({ updateTimestamp, digest: digestOf(`${i}`) }))
 
-test('while looks leave no turns, one question in a run finds that out, and other upstreams are asked', async () => {
+test('asks a rate-limited upstream once per run, and still asks other upstreams for tag history', async () => {
   shift += minute
   await using busy = await startUpstream()
   await using idle = await startUpstream()
@@ -63,7 +63,7 @@ test('while looks leave no turns, one question in a run finds that out, and othe
   assert.deepEqual(await waitingOf(waits), [])
 })
 
-test('keeps the pages of a long history that were read before the limit of requests, and resumes behind them', async () => {
+test('keeps the pages of a long history that were read before the request limit, and continues after them', async () => {
   shift += minute
   await using there = await startUpstream()
   const records = recordsOf(1200)
@@ -79,7 +79,7 @@ test('keeps the pages of a long history that were read before the limit of reque
   assert.equal(told, 12_000)
 })
 
-test('a draft, of which nothing counts until all is there, waits for the turn of its next page', async () => {
+test('reading a history in draft format waits for the rate limit before its next page, and stores it only when complete', async () => {
   shift += minute
   await using there = await startUpstream()
   there.breakWith(

@@ -41,7 +41,7 @@ const seenOf = async (repo: string, tag: string): Promise<Json[]> =>
 const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString()
 
-test('another Pinfold server reports its exact tag history, with moves between two checks', async () => {
+test('imports the exact tag history from another Pinfold server, including updates between two checks', async () => {
   await using there = await startRegistry()
   const made = ok(await there.operator.post(`/control/v1/pushTokens/${there.org.uid}`, { name: 'mirror' }))
   const first = await there.registryOperator.pushImage('acme/app', '1.0')
@@ -89,7 +89,7 @@ test('another Pinfold server reports its exact tag history, with moves between t
   assert.equal((await toldOf(repo)).length, 4)
 })
 
-test('views and rules ignore reported history, and callers without access to upstreams do not see their URLs', async () => {
+test('views and rules ignore upstream history, and callers without access to upstreams do not see their URLs', async () => {
   await using there = await startUpstream()
   const digest = there.move('1.0', 'now')
   const records = [{ updateTimestamp: ago(30 * day), digest }]
@@ -109,7 +109,7 @@ test('views and rules ignore reported history, and callers without access to ups
   assert.deepEqual([told!.digest, told!.path, told!.url], [digest, 'app', ''])
 })
 
-test('the draft of the distribution specification reports deletions too, over several pages', async () => {
+test('reads deletions from history in the draft format of the distribution specification, over several pages', async () => {
   await using there = await startUpstream()
   const digest = there.move('1.0', 'now')
   const moves = Array.from({ length: 2500 }, (_, i) => ({
@@ -164,7 +164,7 @@ const hostile: Record<string, () => Fault> = {
   'that it is forbidden': () => (req, res) => req.url?.includes('/_svc/history/') === true && answering(403)(req, res),
 }
 for (const [kind, fault] of Object.entries(hostile)) {
-  test(`keeps nothing of a history with ${kind}, shows the reason in the status, and continues to mirror the tags`, async () => {
+  test(`stores nothing of a history with ${kind}, shows the reason in the status, and keeps mirroring the tags`, async () => {
     await using there = await startUpstream()
     there.move('1.0', 'now')
     there.breakWith(fault())
@@ -184,7 +184,7 @@ for (const [kind, fault] of Object.entries(hostile)) {
   })
 }
 
-test('a registry without tag history is asked twice a day, for any number of tags', async () => {
+test('asks a registry without tag history twice a day, for any number of tags', async () => {
   await using there = await startUpstream()
   for (let i = 0; i < 20; i++) there.move(`1.${i}`, `${i}`)
   const { repo } = await followed(there.url, 'app')
@@ -198,7 +198,7 @@ test('a registry without tag history is asked twice a day, for any number of tag
   assert.equal(there.count('GET /v2/app/_'), 4)
 })
 
-test('an endless history ends at the limit of records for a tag', async () => {
+test('stops reading an endless history at the record limit of a tag', async () => {
   await using there = await startUpstream()
   there.move('1.0', 'now')
   const begin = Date.now() - day
@@ -213,7 +213,7 @@ test('an endless history ends at the limit of records for a tag', async () => {
   assert.ok(there.count('GET /v2/app/_svc') <= 22, `${there.count('GET /v2/app/_svc')}`)
 })
 
-test('asks an unavailable upstream again, without delaying scheduled checks', async () => {
+test('retries an unavailable upstream without delaying scheduled checks', async () => {
   await using there = await startUpstream()
   there.move('1.0', 'now')
   there.breakWith((req, res) => req.url?.includes('/_svc/history/') === true && answering(503)(req, res))
@@ -225,7 +225,7 @@ test('asks an unavailable upstream again, without delaying scheduled checks', as
   assert.deepEqual(await look(2 * minute), { told: 1, failed: 0 })
 })
 
-test('an upstream that never answers about tag history is asked a few times, and then with one tag a day', async () => {
+test('asks an upstream that never answers about tag history a few times, then for one tag a day', async () => {
   await using there = await startUpstream()
   for (let i = 0; i < 8; i++) there.move(`1.${i}`, `${i}`)
   there.breakWith((req, res) => req.url?.includes('/_svc/history/') === true && answering(503)(req, res))
@@ -242,7 +242,7 @@ test('an upstream that never answers about tag history is asked a few times, and
   assert.equal((await look(day)).told, 8)
 })
 
-test('one that refuses to tell in one way is asked in the other, and so is one that has nothing of a tag', async () => {
+test('tries the other history format if an upstream refuses one format, or has no history of a tag in it', async () => {
   await using there = await startUpstream()
   const refuses: Fault = (req, res) => req.url?.includes('/_svc/history/') === true && answering(400)(req, res)
   there.move('1.0', 'now')
@@ -260,7 +260,7 @@ test('one that refuses to tell in one way is asked in the other, and so is one t
 })
 
 for (const status of [404, 403]) {
-  test(`ignores the late answer ${status} of a former upstream`, async () => {
+  test(`ignores the late response ${status} of a former upstream`, async () => {
     await using there = await startUpstream()
     there.move('1.0', 'now')
     const asked = Promise.withResolvers<void>()
@@ -288,7 +288,7 @@ for (const status of [404, 403]) {
   })
 }
 
-test('an upstream whose password cannot be read does not block others', async () => {
+test('an upstream with an unreadable password does not block others', async () => {
   await using there = await startUpstream()
   there.move('1.0', 'now')
   there.breakWith(telling(() => [right()]))

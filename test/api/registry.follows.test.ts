@@ -49,7 +49,7 @@ const eventsSince = async (id: number) =>
   )
 const lastEvent = async () => (await app.db.get<{ id: number }>(sql`SELECT max(id) AS id FROM events_outbox`))!.id
 
-test('records a move at the upstream with the time of the check before, without requesting content', async () => {
+test('records an upstream tag update with the time of the previous check, without requesting content', async () => {
   const { there, repo, follow, name } = await scene()
   const first = there.move('3', 'one')
   there.move('edge', 'other')
@@ -96,7 +96,7 @@ test('records a move at the upstream with the time of the check before, without 
   assert.equal(there.count('GET /v2/team/app/blobs'), 0)
 })
 
-test('a new tag is recorded as created between the last two lists', async () => {
+test('records a new tag as created between the last two checks', async () => {
   const { there, repo, follow } = await scene()
   there.move('1.0', 'one')
   ok(await follow({ tags: ['1\\.[0-9]+'] }))
@@ -111,7 +111,7 @@ test('a new tag is recorded as created between the last two lists', async () => 
   assert.deepEqual(await historyOf(repo, '2.0'), [])
 })
 
-test('a tag counts as deleted after three checks without it, and not before', async () => {
+test('records a tag as deleted after three checks without it, and not before', async () => {
   const { there, repo, follow } = await scene()
   const digest = there.move('3', 'one')
   ok(await follow())
@@ -142,7 +142,7 @@ test('a tag counts as deleted after three checks without it, and not before', as
   )
 })
 
-test('forgets the tags of the former upstream path, and leaves a path alone that is not allowed', async () => {
+test('forgets the tags of a changed upstream path, and does not check a path that is no longer allowed', async () => {
   const { there, upstream, repo, follow } = await scene()
   there.move('3', 'one')
   ok(await follow({ interval: '600s' }))
@@ -167,7 +167,7 @@ test('forgets the tags of the former upstream path, and leaves a path alone that
   assert.deepEqual([state, /allow list/.test(problem)], ['STATE_FAILED', true])
 })
 
-test('repeated checks do not delete a missing tag sooner', async () => {
+test('extra checks do not delete a missing tag sooner', async () => {
   const { there, repo, follow } = await scene()
   there.move('3', 'one')
   ok(await follow({ interval: '3600s' }))
@@ -180,7 +180,7 @@ test('repeated checks do not delete a missing tag sooner', async () => {
   assert.equal((await historyOf(repo, '3'))[0]!.event, 'EVENT_CREATED')
 })
 
-test('named tags are checked without the list of tags', async () => {
+test('checks tags with exact names without requesting the list of tags', async () => {
   const { there, repo, follow } = await scene({ prefix: 'library' })
   there.move('3.20', 'one')
   ok(await follow({ path: 'alpine', tags: ['3.20', '9.9'] }))
@@ -196,7 +196,7 @@ test('named tags are checked without the list of tags', async () => {
   assert.equal(there.count('GET'), 0)
 })
 
-test('a mirror cannot be changed by others until it stops following', async () => {
+test('only the mirror can change its tags until mirroring is turned off', async () => {
   const { there, repo, follow, name } = await scene()
   const image = await client.pushImage(name, 'mine')
   there.move('3', 'one')
@@ -231,7 +231,7 @@ test('a mirror cannot be changed by others until it stops following', async () =
   assert.deepEqual(await look(61 * minute), { looks: 0, moves: 0, failed: 0 })
 })
 
-test('both versions show the state of a mirror', async () => {
+test('both API versions show the state of a mirror', async () => {
   const { there, upstream, repo, follow } = await scene()
   there.move('3', 'one')
   ok(await follow())
@@ -256,7 +256,7 @@ test('both versions show the state of a mirror', async () => {
   assert.equal(ok(await operator.get(`/registry/v1/repocountbysource/${upstream.uid}`)).count, '1')
 })
 
-test('a due check is waiting, then running until the upstream answers, and failed until a later check succeeds', async () => {
+test('a due check is waiting, then running until the upstream responds, and failed until a later check succeeds', async () => {
   const { there, repo, follow } = await scene()
   there.move('3', 'one')
   const standing = async () => {
@@ -306,7 +306,7 @@ test('a due check is waiting, then running until the upstream answers, and faile
   assert.deepEqual((await standing()).said, ['UNKNOWN', 'STATE_WAITING'])
 })
 
-test('a password is sent to the upstream and to no other host', async () => {
+test('sends a password to the upstream host, and to no other host', async () => {
   const { there, upstream, repo, follow } = await scene({ username: 'me', password: 'hidden words' })
   there.move('3', 'one')
   const basic = `Basic ${Buffer.from('me:hidden words').toString('base64')}`
@@ -335,7 +335,7 @@ test('a password is sent to the upstream and to no other host', async () => {
   assert.equal((await followOf(repo)).problem, 'it rejected the credentials')
 })
 
-test('denies callers without the permission before anything is looked up', async () => {
+test('denies callers without permission before the server looks anything up', async () => {
   const { upstream, repo, there } = await scene()
   const viewer = await registry.as(registry.puller.uid)
   assertDenied(await viewer.get(`${upstreams}/${upstream.uid}`))
@@ -354,7 +354,7 @@ test('denies callers without the permission before anything is looked up', async
   assertNotFound(missing, 'registry.pinfold.dev/Upstream', unknown.upstreamUid)
 })
 
-test('names the field of an invalid value', async () => {
+test('an error names the field with the invalid value', async () => {
   const { upstream, repo, follow } = await scene({ allow: ['team/.*'] })
   assertInvalid(await follow({ path: 'other/app' }), 'path')
   assertInvalid(await follow({ path: '../x' }), 'path')

@@ -44,7 +44,7 @@ const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []
 const check = async (repo: string) => ok(await operator.post(`/registry/v2/repos/${repo}/follow:check`))
 
-test('a check can be requested once a minute, and further requests change nothing', async () => {
+test('a check can be requested once a minute; more requests have no effect', async () => {
   const { there, follow } = await scene()
   there.move('3', 'one')
   const repo = await follow('app', { tags: ['3'] })
@@ -58,7 +58,7 @@ test('a check can be requested once a minute, and further requests change nothin
   assert.equal((await look()).looks, 1)
 })
 
-test('records a tag that came back as created after its deletion, at the times of the checks', async () => {
+test('records a tag that returned as deleted and created again, at the times of the checks', async () => {
   const { there, follow } = await scene()
   there.move('3', 'one')
   there.move('other', 'one')
@@ -76,7 +76,7 @@ test('records a tag that came back as created after its deletion, at the times o
   assert.deepEqual([again!.event, again!.checkedBefore], ['EVENT_CREATED', undefined])
 })
 
-test('a long list of tags takes turns with other work', async () => {
+test('reading a long list of tags pauses for other work after each page', async () => {
   const { there, follow } = await scene()
   const pages = 6
   for (let page = 0; page < pages; page++) there.move(`t${page}`, `t${page}`)

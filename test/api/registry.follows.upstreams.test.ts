@@ -86,7 +86,7 @@ async function mirror(url: string, path: string, there: RegistryClient, account:
   }
 }
 
-test('another server of ours is watched and mirrored with a push token, by way of its token endpoint', async () => {
+test('mirrors another Pinfold server with a push token, through its token endpoint', async () => {
   await using there = await startRegistry()
   const made = ok(await there.operator.post(`/control/v1/pushTokens/${there.org.uid}`, { name: 'mirror' }))
   const account = { username: made.pushToken.userName, password: made.secret }
@@ -94,7 +94,7 @@ test('another server of ours is watched and mirrored with a push token, by way o
   await mirror(there.url, 'acme/app', there.registryOperator, account, true)
 })
 
-test('a private registry is not watched without an account', async () => {
+test('a private registry cannot be mirrored without credentials', async () => {
   await using there = await startRegistry()
   const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name: 'closed', url: there.url }))
   const repo = (await seed.repo(org.uid)).uid as string
@@ -108,7 +108,7 @@ test('a private registry is not watched without an account', async () => {
 
 const distribution = process.env.PINFOLD_TEST_DISTRIBUTION
 
-test('a registry of CNCF distribution is watched and mirrored', {
+test('mirrors a registry of CNCF distribution', {
   skip: !distribution && 'no PINFOLD_TEST_DISTRIBUTION',
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-distribution-'))

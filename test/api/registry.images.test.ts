@@ -47,7 +47,7 @@ const forPlatform = (image: Descriptor, architecture: string, more: Json = {}): 
   platform: { os: 'linux', architecture, ...more },
 })
 
-test('an index has the architectures of its images, each once and without attestations, and a size for each', async () => {
+test('an index shows each architecture of its images once, with a size, without attestations', async () => {
   const [amd, arm, armOld, proof] = await Promise.all(
     ['amd64', 'arm64', 'arm', 'unknown'].map((one) => pushImage({ architecture: one })),
   )
@@ -76,14 +76,14 @@ test('an index has the architectures of its images, each once and without attest
   }
 })
 
-test('a plain image has its own architecture, from its configuration', async () => {
+test('a single-platform image shows the architecture in its configuration', async () => {
   const { image, size } = await pushImage({ architecture: 's390x', os: 'linux' })
   assert.deepEqual(ok(await facts(image.digest, 'architectures')), { architectures: ['s390x'] })
   assert.equal(ok(await facts(image.digest, 'size?architecture=s390x')).size, String(size))
   assertNotFound(await facts(image.digest, 'size'), imageType, `${image.digest} for amd64`)
 })
 
-test('reads an entry without a platform, and an index within an index', async () => {
+test('reads index entries without a platform, and nested indexes', async () => {
   const [one, two] = [await pushImage({ architecture: 'riscv64' }), await pushImage({ architecture: 'ppc64le' })]
   const inner = await registry.pusher.pushManifest('acme/app', indexOf([two.image]))
   const outer = await registry.pusher.pushManifest('acme/app', indexOf([one.image, inner]))
@@ -91,7 +91,7 @@ test('reads an entry without a platform, and an index within an index', async ()
   assert.equal(ok(await facts(outer.digest, 'size?architecture=ppc64le')).size, String(two.size))
 })
 
-test('artifacts that are no image have no architecture', async () => {
+test('artifacts other than images have no architecture', async () => {
   for (const config of ['{}', 'not json', 'null', '{"architecture":7}', '{"architecture":""}']) {
     const { image } = await pushImage(config)
     assert.deepEqual(ok(await facts(image.digest, 'architectures')), { architectures: [] }, config)
@@ -99,7 +99,7 @@ test('artifacts that are no image have no architecture', async () => {
   }
 })
 
-test('returns NOT_FOUND for an unknown digest, names an invalid one, and denies callers without access', async () => {
+test('returns NOT_FOUND for an unknown digest, an error for an invalid digest, and denies callers without access', async () => {
   const { image } = await pushImage({ architecture: 'amd64' })
   const missing = digestOf('missing')
   const other = (await registry.seed.repo(registry.org.uid)).uid
@@ -119,7 +119,7 @@ test('returns NOT_FOUND for an unknown digest, names an invalid one, and denies 
   }
 })
 
-test('a push, a move and a deletion at the registry are in the tag history, with the caller', async () => {
+test('records a push, a tag update and a deletion at the registry in the tag history, with the caller', async () => {
   const { pusher, registryOperator } = registry
   const first = await pusher.pushImage('acme/app', 'moving')
   await pusher.ok(201, 'PUT', 'acme/app/manifests/moving', {

@@ -44,7 +44,7 @@ async function scene() {
   return { name, org, repo, image: `${name}/app` }
 }
 
-test('deleting a repo ends each of its tags in the history, with actor and time, and keeps all rows', async () => {
+test('deleting a repository adds the end of each tag to the history, with actor and time, and keeps all rows', async () => {
   const { org, repo, image } = await scene()
   const owner = await pinfold.seed.member(org, roleUids.owner)
   at(1)
@@ -72,7 +72,7 @@ test('deleting a repo ends each of its tags in the history, with actor and time,
   await checkLists(pinfold)
 })
 
-test('a repo that is recreated in the same group continues the tag history', async () => {
+test('a repository that is recreated in the same group continues its tag history', async () => {
   const { org, repo, image } = await scene()
   at(9)
   await drop(repo)
@@ -96,7 +96,7 @@ test('a repo that is recreated in the same group continues the tag history', asy
   assert.equal(byApi.length, 3)
 })
 
-test('a new repo at the path of a deleted one starts with an empty history, in a new organization and after a rename', async () => {
+test('a new repository at the path of a deleted one has an empty history, in a new organization or after a rename', async () => {
   const { name, org, repo, image } = await scene()
   await drop(repo)
   ok(await operator.delete(`/iam/v2/groups/${org}`))
@@ -120,7 +120,7 @@ test('a new repo at the path of a deleted one starts with an empty history, in a
   assert.equal((await ledgerOf(pinfold, again)).length, 2)
 })
 
-test('no repo ever gets the number that another one had', async () => {
+test('never reuses the number of a deleted repository', async () => {
   const org = (await pinfold.seed.group()).uid
   const numberOf = async () => {
     const { uid } = await pinfold.seed.repo(org)
@@ -139,7 +139,7 @@ test('no repo ever gets the number that another one had', async () => {
   assert.equal(row.ledger, id)
 })
 
-test('members who may read the audit log of a group find its deleted repos by their old path, and others do not', async () => {
+test('members with permission to read the audit log find deleted repositories of the group by their old path', async () => {
   const { name, org, image } = await scene()
   const team = (await pinfold.seed.group(org, { name: 'team' })).uid
   const [owner, viewer] = [await member(org, roleUids.owner), await member(org, roleUids.viewer)]
@@ -178,7 +178,7 @@ test('members who may read the audit log of a group find its deleted repos by th
   )
 })
 
-test('deleted repos are listed the last first, page by page', async () => {
+test('lists deleted repositories in pages, the latest deletion first', async () => {
   const org = (await pinfold.seed.group()).uid
   const uids: string[] = []
   for (let i = 0; i < 5; i++) {
@@ -204,7 +204,7 @@ test('deleted repos are listed the last first, page by page', async () => {
   assertInvalid(await operator.get(`${path}?order_by=path`), 'order_by')
 })
 
-test('a history of any size is erased beside temporary files, and not in memory', async () => {
+test('erases a history of any size with temporary files instead of memory', async () => {
   const { repo } = await scene()
   await drop(repo)
   const txs = mock.method(pinfold.app.db, 'tx')
@@ -213,7 +213,7 @@ test('a history of any size is erased beside temporary files, and not in memory'
   txs.mock.restore()
 })
 
-test('only the operator erases a tag history, which ends writes to it and is in the audit log', async () => {
+test('only the operator can erase a tag history; the erasure blocks later writes and is in the audit log', async () => {
   const { org, repo, image } = await scene()
   const owner = await member(org, roleUids.owner)
   assertNotFound(await erase(repo), deletedType, repo)

@@ -83,7 +83,7 @@ const setGrace = async (eolGracePeriod: boolean) =>
 const repoOf = async (name: string): Promise<string> =>
   ok(await operator.get(`/registry/v2/repos?name=${name}`)).repos[0].uid
 
-test('lists tags with the release line of their main package, its dates and the grace period of the organization', async () => {
+test('lists tags with the release line of the main package, its dates and the grace period', async () => {
   ok(await importing(nodejs))
   for (const [tag, version] of Object.entries({ '24': '24.1.0-r0', '23': '23.9.0-r1', '18': '18.20.1-r2' })) {
     const packages = { busybox: '1.37.0-r0', [`nodejs-${tag}`]: version }
@@ -135,7 +135,7 @@ test('lists tags with the release line of their main package, its dates and the 
   await setGrace(false)
 })
 
-test('lists pages in order, filters by name and shape, and shows strangers nothing', async () => {
+test('lists pages in order, filters by name and tag form, and returns nothing to callers without access', async () => {
   const repo = await repoOf('node')
   for (const name of ['24.1.0-r0', '24-20250601']) {
     await pushLayers(registry.pusher, 'acme/node', [apk({ 'nodejs-24': '24.1.0-r0' })], name)
@@ -160,7 +160,7 @@ test('lists pages in order, filters by name and shape, and shows strangers nothi
   assertInvalid(await viewer.get('/registry/v1/eoltags?uidp.childrenOf=here'), 'uidp.children_of')
 })
 
-test('an image names its main package by a label or an annotation, also of an index', async () => {
+test('finds the main package of an image by a label or an annotation, also of an index', async () => {
   const name = 'acme/tool'
   const layer = apk({ 'nodejs-18': '18.2.0-r0', 'nodejs-24': '24.0.0-r0' })
   const labelled = JSON.stringify({
@@ -191,7 +191,7 @@ test('an image names its main package by a label or an annotation, also of an in
   assert.equal(found['by-nothing'].mainPackageVersion, null)
 })
 
-test('tags that are no longer rebuilt are inactive: superseded, not among the active ones, or marked so', async () => {
+test('tags without further rebuilds are inactive: superseded, not in the active tags, or marked inactive', async () => {
   const name = 'acme/nodejs'
   const tags = ['24.1.0-r9', '24.1.0-r10', '24.2.0-r0', 'latest', 'old']
   for (const tag of tags) await pushLayers(registry.pusher, name, [apk({ 'nodejs-24': '24.1.0-r0' })], tag)
@@ -231,7 +231,7 @@ test('tags that are no longer rebuilt are inactive: superseded, not among the ac
   assert.equal(ok(await operator.get(`/registry/v1/tags?id=${superseded}`)).items[0].deprecated, false)
 })
 
-test('the lines of a package are those of its product, and unknown packages are not found', async () => {
+test('returns the release lines of the product of a package, and NOT_FOUND for an unknown package', async () => {
   const versions = ok(await viewer.get('/registry/v1/versions/nodejs-24'))
   assert.deepEqual(
     [versions.versions, versions.eolVersions].map((some) => some.map((one: Json) => [one.version, one.eolDate])),
@@ -256,14 +256,14 @@ test('the lines of a package are those of its product, and unknown packages are 
   }
 })
 
-test('a name that two products claim alike stands for neither', async () => {
+test('a package name that two products claim belongs to neither', async () => {
   const claim = (name: string) => ({ name, purls: ['pkg:docker/library/shared'], releases: [{ cycle: '1' }] })
   ok(await importing(claim('one'), claim('other')))
   assertNotFound(await viewer.get('/registry/v1/versions/shared'), 'registry.pinfold.dev/Package', 'shared')
   assert.equal(ok(await viewer.get('/registry/v1/versions/one')).latestVersion, '1')
 })
 
-test('an import is stored completely or not at all, and names errors', async () => {
+test('stores an import completely or not at all, and names errors', async () => {
   const counts = (created: number, updated: number, unchanged: number) => ({ created, updated, unchanged })
   assert.deepEqual(ok(await importing(nodejs)), counts(0, 0, 1))
   const changed = { ...nodejs, releases: nodejs.releases.slice(0, 3) }
@@ -286,7 +286,7 @@ test('an import is stored completely or not at all, and names errors', async () 
   assertDenied(await viewer.post('/control/v1/lifecycles:import', { products: [nodejs] }))
 })
 
-test('over gRPC unset dates are absent', async () => {
+test('gRPC omits unset dates', async () => {
   using grpc = grpcClientOf(registry, Registry, token)
   const { items } = await grpc.listEolTags({ uidp: { childrenOf: await repoOf('tool') }, name: 'by-nothing' })
   assert.equal(items[0]?.mainPackageVersion, undefined)

@@ -35,7 +35,7 @@ const old = '(?:[a-z]{1,20}/?){1,20}'
 const oldTag = '(?:[a-z0-9.]{1,30}-?){1,20}'
 const hostile = '(\\pL{1,100}){1,10}'
 
-test('refuses patterns above the limits by their text, names their field, and compiles none of them', async () => {
+test('an error for a pattern above the limits names its field, and the pattern is not compiled', async () => {
   const { follow, upstream } = await scene()
   const { compiled } = patterns.counts()
   assertInvalid(await operator.patch(`${upstreams}/${upstream.uid}`, { allow: ['team/.*', hostile] }), 'allow[1]')
@@ -51,14 +51,14 @@ test('refuses patterns above the limits by their text, names their field, and co
   assert.equal(patterns.counts().compiled - compiled, 3)
 })
 
-test('a pull where no repository is compiles the patterns of the upstreams above once, and not per pull', async () => {
+test('pulls of a missing repository compile the upstream patterns above it once, not per pull', async () => {
   const { compiled } = patterns.counts()
   const { path } = await scene({ makeRepos: true, allow: ['once/a[0-9]+', 'once/b[0-9]+'] })
   for (let i = 0; i < 5; i++) await puller.call('GET', `${path}/once/c${i}/manifests/1.0`)
   assert.equal(patterns.counts().compiled - compiled, 2)
 })
 
-test('pulls of a repository on demand compile its patterns once', async () => {
+test('on-demand pulls of a repository compile its patterns once', async () => {
   const { compiled } = patterns.counts()
   const { there, follow, path } = await scene({ allow: ['team/(?:app|tool)'] })
   publishAt(there, 'demand-1')
@@ -68,7 +68,7 @@ test('pulls of a repository on demand compile its patterns once', async () => {
   assert.equal(patterns.counts().compiled - compiled, 3)
 })
 
-test('patterns of before the limits go on matching, are reported, and do not stand in the way of other changes', async () => {
+test('patterns above later limits still match, are reported, and do not block other changes', async () => {
   const { there, follow, upstream, repo } = await scene()
   ok(await follow())
   await app.db.tx(async (tx) => {

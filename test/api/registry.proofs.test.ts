@@ -86,7 +86,7 @@ const claimOf = (url: string, tag: string, image: string, at: string) => ({
   at,
 })
 
-test('a proof states the facts at the checkpoint that it names, also if entries are added while it is made', async () => {
+test('a proof is for the checkpoint in it, also if entries are added meanwhile', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -125,7 +125,7 @@ test('a proof states the facts at the checkpoint that it names, also if entries 
   assert.ok(lengths.includes(1) && lengths.includes(2), `${lengths}`)
 })
 
-test('every row of the ledger becomes an entry, and the log holds together as it grows', async () => {
+test('each tag history row becomes a log entry, and the growing log stays consistent', async () => {
   const { pinfold, org, repo, prefix } = await scene()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -165,7 +165,7 @@ test('every row of the ledger becomes an entry, and the log holds together as it
   )
 })
 
-test('a proof states the digest of a tag and the times between which it was, and nothing else', async () => {
+test('a proof contains only the digest of a tag and the time range of the assignment', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -211,7 +211,7 @@ test('a proof states the digest of a tag and the times between which it was, and
   assert.equal((await operator.post(`${prefix}/checkpoint`)).status, 405)
 })
 
-test('logs are for those who may list tags, unless the settings open them; proofs of tags always are', async () => {
+test('logs require permission to list tags, unless the settings publish them; tag proofs always require it', async () => {
   for (const ledgerProofs of ['members', 'public', 'off'] as const) {
     const { pinfold, org, repo, prefix } = await scene({ ledgerProofs })
     await using _ = pinfold
@@ -239,7 +239,7 @@ test('logs are for those who may list tags, unless the settings open them; proof
   }
 })
 
-test('adds rows that are older than the log as such, in slices, and before newer rows', async () => {
+test('adds tag history older than the log in batches, before newer rows', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -268,7 +268,7 @@ test('adds rows that are older than the log as such, in slices, and before newer
   assert.equal(await app.db.get(sql`SELECT 1 AS found FROM ledger_backfills`), undefined)
 })
 
-test('the deletion of a repo is in the log of its tags, and a recreated repo continues the chain', async () => {
+test('the deletion of a repository is in the log, and a recreated repository continues the chain of its tags', async () => {
   const { pinfold, org, repo, prefix } = await scene()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -291,7 +291,7 @@ test('the deletion of a repo is in the log of its tags, and a recreated repo con
   assert.throws(() => provedBy(gone, policy, claimOf(url, 'v1', 'a', parsed[1]!.time)), /deleted at/)
 })
 
-test('a log of more than a tile has full tiles, and proofs across them', async () => {
+test('a log longer than one tile has full tiles, and proofs over several tiles', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -332,7 +332,7 @@ test('a log of more than a tile has full tiles, and proofs across them', async (
   }
 })
 
-test('after a restore nothing more is signed for the former log, and a new one names it and has everything', async () => {
+test('after a restore, the former log is not signed again, and a new log has a new name and all entries', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -360,7 +360,7 @@ test('after a restore nothing more is signed for the former log, and a new one n
   assert.equal(provedBy(proof, policy, claimOf(url, 'v1', 'a', updateTime as string)).origin, checkpoint.origin)
 })
 
-test('erasing a tag history deletes the contents of its log entries and leaves the log as it is', async () => {
+test('erasing a tag history deletes the contents of its log entries, and does not change the log otherwise', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -377,7 +377,7 @@ test('erasing a tag history deletes the contents of its log entries and leaves t
   assert.deepEqual((await readLog(operator, url, prefix)).checkpoint, checkpoint)
 })
 
-test('a new key signs beside the former one for 30 days, and the log names it', async () => {
+test('a new key signs together with the former key for 30 days, and the log names the new key', async () => {
   let later = 0
   const clock = () => new Date(Date.now() + later)
   const { pinfold, org, repo, prefix } = await scene({ clock })
@@ -419,7 +419,7 @@ test('a new key signs beside the former one for 30 days, and the log names it', 
   assert.throws(() => provedBy(text, former, claim), /not signed with a log key/)
 })
 
-test('checkpoints are signed while rows keep arriving', async () => {
+test('signs checkpoints while rows keep arriving', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -440,7 +440,7 @@ test('checkpoints are signed while rows keep arriving', async () => {
   assert.equal((await operator.get(`${prefix}/checkpoint`)).status, 200)
 })
 
-test('a row that comes while those of before are added keeps none of them out', async () => {
+test('a new row during the import of older rows does not prevent their import', async () => {
   const { pinfold, repo } = await scene()
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -480,7 +480,7 @@ test('a row that comes while those of before are added keeps none of them out', 
   assert.deepEqual(left, [])
 })
 
-test('a proof about a path says nothing of another repo that has the path after a rename', async () => {
+test('a proof for a path does not cover another repository that gets the path after a rename', async () => {
   const pinfold = await startPinfold()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -508,7 +508,7 @@ test('a proof about a path says nothing of another repo that has the path after 
   assert.equal((await proved(two.uid, third, 'acme/a/app', 'y')).until, '')
 })
 
-test('a row before that no log has ends the chain, so that nothing is said of what lies between', async () => {
+test('a missing earlier entry ends the chain of a tag, so proofs claim nothing about the time between', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -527,7 +527,7 @@ test('a row before that no log has ends the chain, so that nothing is said of wh
   assert.equal(provedBy(text, policy, claimOf(url, 'v1', 'a', at as string)).until, '')
 })
 
-test('organizations take turns, and entries that are logged again keep their path and their mark as imported', async () => {
+test('processes organizations fairly; entries added again keep their path and their import mark', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -559,7 +559,7 @@ test('organizations take turns, and entries that are logged again keep their pat
   assert.equal(parseEntry(kinds[0]!.entry)!.kind, 'import')
 })
 
-test('members who may list the tags of one repo can read the policy and the checkpoint for its proofs', async () => {
+test('members who can list the tags of one repository can read the log policy and the checkpoint for its proofs', async () => {
   const { pinfold, org, repo, prefix } = await scene()
   await using _ = pinfold
   const identity = (await pinfold.seed.identity(org)).uid as string

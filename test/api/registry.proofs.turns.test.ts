@@ -52,7 +52,7 @@ async function left(ledgers: readonly number[]): Promise<number> {
 
 const some = ({ app } = pinfold): Promise<number> => app.db.tx((tx) => sequenceSome(tx, app, 'host.example'))
 
-test('twenty ledgers with very many rows delay the next one by one batch, in any organization', async () => {
+test('twenty repositories with many rows delay the next repository by one batch, in any organization', async () => {
   const many = await plantWaiting(await newOrganization(), 20, 40)
   const one = await plantWaiting(await newOrganization(), 1, 1)
   await some()
@@ -75,7 +75,7 @@ async function importMoves(repoUid: string, names: readonly string[], each: numb
   assert.equal(status, 200, text)
 }
 
-test('a move waits for no import into its repository or another one, and for an import of its own tag only by its turn', async () => {
+test('an import delays the log entry of a tag update only if it is for the same tag', async () => {
   const organization = await newOrganization()
   const repoOf = async (name: string) => (await pinfold.seed.repo(organization, { name })).uid as string
   const [busy, other] = [await repoOf('busy'), await repoOf('other')]
@@ -113,7 +113,7 @@ test('a move waits for no import into its repository or another one, and for an 
   assert.ok((await count()) > 4500)
 })
 
-test('finds recent moves among the newest rows of the repository, however many rows wait', async () => {
+test('finds recent tag updates among the newest rows of the repository, however many rows wait', async () => {
   const waiting = { ledger: 1, organization: 'org', isReady: true }
   for (const afterTag of [null, 'm']) {
     const asked = (reader: Reader) => movedTags(reader as Tx, { ...waiting, afterTag }, '2026-01-01', 200)
@@ -122,14 +122,14 @@ test('finds recent moves among the newest rows of the repository, however many r
   }
 })
 
-test('organizations get the same share of a batch, however many ledgers they have', async () => {
+test('organizations get the same share of a batch, however many repositories they have', async () => {
   const large = await plantWaiting(await newOrganization(), 19, 20)
   const small = await plantWaiting(await newOrganization(), 1, 200)
   await some()
   assert.deepEqual([await left(large), await left(small)], [19 * (20 - 6), 100])
 })
 
-test('skips ledgers that cannot be logged, however many there are', async () => {
+test('skips repositories that cannot be logged, however many there are', async () => {
   const good = await plantWaiting(await newOrganization(), 1, 1)
   const stopped = await newOrganization()
   await plantWaiting(stopped, 1, 1)
@@ -143,7 +143,7 @@ test('skips ledgers that cannot be logged, however many there are', async () => 
   assert.deepEqual(await runDuty(pinfold.app, sequenceLedgers).then(({ entries }) => entries ?? 0), 0)
 })
 
-test('a log that is suspended while its rows are read gets no successor, and is not signed', async () => {
+test('a log suspended while its rows are read gets no successor, and is not signed', async () => {
   const { app } = pinfold
   const organization = await newOrganization()
   await plantWaiting(organization, 1, 3)
@@ -192,7 +192,7 @@ async function runs(): Promise<{ entries: number; checkpoints: number; asked: nu
   return { entries, checkpoints, asked }
 }
 
-test('a run that has left rows asks for the next one at once, and the last one does not', async () => {
+test('a run with rows left requests the next run at once, and the last run does not', async () => {
   pinfold.app.sequencing.monotonic = () => 0
   const waiting = await plantWaiting(await newOrganization(), 1, 10_001)
   assert.deepEqual(await runs(), { entries: 10_000, checkpoints: 1, asked: 1 })
@@ -201,7 +201,7 @@ test('a run that has left rows asks for the next one at once, and the last one d
   assert.equal(await left(waiting), 0)
 })
 
-test('a run with slow batches signs what it has, and leaves the rest to the next one', async () => {
+test('a run with slow batches signs its entries, and leaves the rest to the next run', async () => {
   const waiting = await plantWaiting(await newOrganization(), 1, 1000)
   let now = 0
   pinfold.app.sequencing.monotonic = () => now++ * 2000

@@ -7,7 +7,7 @@ import { plantManifest } from '../support/tags.ts'
 
 const repoType = 'registry.pinfold.dev/Repo'
 
-test('the usage of a repo counts each of its blobs once, also those that other repos share', async () => {
+test('the usage of a repository counts each blob once, also if other repositories share it', async () => {
   await using registry = await startRegistry()
   const { operator, org, pusher, seed } = registry
   const repo = (await seed.repo(org.uid, { name: 'app' })).uid
@@ -26,7 +26,7 @@ test('the usage of a repo counts each of its blobs once, also those that other r
   assert.deepEqual(await usage(), { repoUid: repo, manifests: '2', blobs: '3', bytes: String(bytes) })
 })
 
-test('the usage of a repo continues where a page of it ends', async () => {
+test('the usage of a repository continues on the next page', async () => {
   await using registry = await startRegistry()
   const { operator, org, seed } = registry
   const repo = (await seed.repo(org.uid, { name: 'app' })).uid
@@ -35,7 +35,7 @@ test('the usage of a repo continues where a page of it ends', async () => {
   assert.deepEqual([manifests, bytes], ['1001', '4004'])
 })
 
-test('reading the usage of a repo requires the right to delete it', async () => {
+test('reading the usage of a repository requires permission to delete it', async () => {
   await using registry = await startRegistry()
   const { as, operator, org, seed } = registry
   const repo = (await seed.repo(org.uid, { name: 'app' })).uid

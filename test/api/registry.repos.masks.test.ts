@@ -68,7 +68,7 @@ async function refusedOverGrpc(call: Promise<unknown>, code: number, ...fields: 
   assert.deepEqual([error.code, error.fields], [code, fields], error.message)
 }
 
-test('over REST a mask names the changed fields, in either spelling, and other fields are ignored', async () => {
+test('REST: a mask selects the changed fields, in either spelling, and other fields are ignored', async () => {
   const body = { name: 'ignored', description: 'new', bundles: ['ai'], activeTags: ['3'] }
   await overRest('?updateMask=description', body, { ...old, description: 'new' })
   await overRest('?update_mask=description,bundles', body, { ...old, description: 'new', bundles: ['ai'] })
@@ -76,20 +76,20 @@ test('over REST a mask names the changed fields, in either spelling, and other f
   await overRest('?updateMask=active_tags%2Cdescription', body, { ...old, activeTags: ['3'], description: 'new' })
 })
 
-test('over REST a path in the mask without a member in the body clears the field', async () => {
+test('REST: a mask path without a field in the body clears the field', async () => {
   await overRest('?updateMask=description,catalog_tier', {}, { ...old, description: '', catalogTier: 0 as never })
   await overRest('?updateMask=aliases', { description: 'x' }, { ...old, aliases: [] })
   await overRest('?updateMask=bundles', undefined, { ...old, bundles: [] })
 })
 
-test('over REST without a mask every member of the body changes, empty ones included', async () => {
+test('REST: without a mask, each field in the body is changed, also empty ones', async () => {
   await overRest('', { description: 'new' }, { ...old, description: 'new' })
   await overRest('', { description: '', bundles: [] }, { ...old, description: '', bundles: [] })
   await overRest('', { active_tags: null, catalogTier: 0 }, { ...old, activeTags: [], catalogTier: 0 as never })
   await overRest('?updateMask=', { description: 'new' }, { ...old, description: 'new' })
 })
 
-test('over REST a star replaces all fields except fixed ones', async () => {
+test('REST: a star replaces all fields except fixed ones', async () => {
   await overRest('?updateMask=*', { description: 'new' }, { ...empty, description: 'new' })
   await overRest('?updateMask=*', {}, empty)
   await overRest('?updateMask=*', { name: 'another', bundles: ['ai'] }, { ...empty, bundles: ['ai'] })
@@ -98,7 +98,7 @@ test('over REST a star replaces all fields except fixed ones', async () => {
   assert.deepEqual([after.uid, after.createTime], [uid, createTime])
 })
 
-test('over REST output-only paths have no effect, and unknown ones are refused', async () => {
+test('REST: output-only paths have no effect, and unknown paths are refused', async () => {
   const times = { uid: '', createTime: '2001-01-01T00:00:00Z', updateTime: '2001-01-01T00:00:00Z' }
   await overRest(
     '?updateMask=uid,create_time,updateTime,description',
@@ -115,21 +115,21 @@ test('over REST output-only paths have no effect, and unknown ones are refused',
   assert.deepEqual(await stored(), old)
 })
 
-test('over REST the uid of the path decides, and another one in the body is refused', async () => {
+test('REST: the uid in the path identifies the repository, and another uid in the body is refused', async () => {
   await fresh()
   const other = await pinfold.seed.repo(group)
   assertInvalid(await patch('', { uid: other.uid, description: 'x' }), 'uid')
   assert.equal((await patch('', { uid: repo.uid, description: 'same' })).body.description, 'same')
 })
 
-test('an empty body without a mask changes nothing and sends one event, and a body must be JSON', async () => {
+test('an empty body without a mask changes nothing and sends one event; a body must be JSON', async () => {
   for (const body of [{}, undefined]) await overRest('', body, old)
   const rows = await pinfold.app.db.all(sql`SELECT id FROM events_outbox WHERE subject = ${repo.uid}`)
   assert.equal(rows.length, 2)
   for (const body of ['x', '[]', '"a"', '{']) assertInvalid(await patch('', body), 'body')
 })
 
-test('over gRPC a mask names the changed fields, and those missing in the message are cleared', async () => {
+test('gRPC: a mask selects the changed fields, and fields missing in the message are cleared', async () => {
   const values = { description: 'new', bundles: ['ai'] }
   await overGrpc(['description'], values, { ...old, description: 'new' })
   await overGrpc(['description', 'active_tags'], values, { ...old, description: 'new', activeTags: [] })
@@ -137,7 +137,7 @@ test('over gRPC a mask names the changed fields, and those missing in the messag
   await overGrpc(['create_time', 'uid'], values, old)
 })
 
-test('over gRPC without a mask only non-empty fields change', async () => {
+test('gRPC: without a mask, only non-empty fields change', async () => {
   await overGrpc([], { description: 'new' }, { ...old, description: 'new' })
   await overGrpc([], { description: '', bundles: [] }, old)
   await overGrpc([], {}, old)
@@ -148,7 +148,7 @@ test('over gRPC without a mask only non-empty fields change', async () => {
   )
 })
 
-test('over gRPC a star replaces all fields except fixed ones', async () => {
+test('gRPC: a star replaces all fields except fixed ones', async () => {
   await overGrpc(['*'], { description: 'new' }, { ...empty, description: 'new' })
   await overGrpc(['*'], {}, empty)
   await fresh()
@@ -156,7 +156,7 @@ test('over gRPC a star replaces all fields except fixed ones', async () => {
   assert.deepEqual(await stored(), empty)
 })
 
-test('over gRPC faults are named as over REST', async () => {
+test('gRPC: errors name fields as over REST', async () => {
   const { uid } = await fresh()
   const update = (values: object, ...paths: string[]) =>
     grpc.updateRepo({ repo: { uid, ...values }, updateMask: { paths } })
@@ -174,7 +174,7 @@ test('over gRPC faults are named as over REST', async () => {
   assert.equal((await update({ customOverlay: {}, syncConfig: {} }, 'description')).description, '')
 })
 
-test('over gRPC the required permissions are the same as over REST', async () => {
+test('gRPC: the required permissions are the same as over REST', async () => {
   const { uid } = await fresh()
   using anonymous = grpcClientOf(pinfold, ReposService, undefined)
   await refusedOverGrpc(anonymous.getRepo({ uid }), 16)
@@ -186,7 +186,7 @@ test('over gRPC the required permissions are the same as over REST', async () =>
   await refusedOverGrpc(editor.updateRepoReadme({ repoReadme: { uid, content: 'x' } }), 7)
 })
 
-test('over gRPC a readme changes by its mask, or when it is not empty', async () => {
+test('gRPC: a readme changes if the mask names it, or if it is not empty', async () => {
   const { uid } = await fresh()
   const write = async (content: string, ...paths: string[]) => {
     const updated = await grpc.updateRepoReadme({ repoReadme: { uid, content }, updateMask: { paths } })

@@ -60,7 +60,7 @@ async function finish({ app }: TestRegistry): Promise<void> {
   await workers.close()
 }
 
-test('a large repo disappears for everybody at once, and its name can be used again during the deletion', async () => {
+test('a large repository disappears at once, and its name can be used again during the deletion', async () => {
   await using place = await scene()
   const { registry, uid, ledger } = place
   const { operator, pusher, puller, org, app } = registry
@@ -111,7 +111,7 @@ test('a large repo disappears for everybody at once, and its name can be used ag
   assert.equal(told.length, 1)
 })
 
-test('the next node finishes the deletion of a large repo that a killed node has started', async () => {
+test('the next node completes the deletion of a large repository after a node was killed', async () => {
   await using place = await scene()
   const { registry, uid, ledger } = place
   const { app, operator } = registry
@@ -130,7 +130,7 @@ test('the next node finishes the deletion of a large repo that a killed node has
   assert.deepEqual(await problems(registry), [])
 })
 
-test('deleting parts that are already gone takes almost no transactions while the rest is deleted', async () => {
+test('deleting parts that are already gone takes few transactions while the rest is deleted', async () => {
   await using place = await scene()
   const { registry, uid } = place
   const { app, operator, pusher } = registry
@@ -152,7 +152,7 @@ async function upload(pusher: TestRegistry['pusher'], name: string, pieces: numb
   for (let i = 0; i < pieces; i++) await pusher.ok(202, 'PATCH', location, { body: 'x' })
 }
 
-test('uploads of many pieces go in slices too, and the pieces with the next collection', async () => {
+test('deletes uploads with many parts in batches, and the parts in the next garbage collection', async () => {
   await using registry = await startRegistry({ jobs: [] })
   const { app, pusher, operator } = registry
   const uidOf = async (name: string) =>
@@ -201,7 +201,7 @@ async function storedOf({ blobs }: TestRegistry['app']): Promise<string[]> {
   return locations
 }
 
-test('organizations take turns, however much one of them has deleted', async () => {
+test('schedules organizations fairly, however much one of them has deleted', async () => {
   await using registry = await startRegistry()
   const { operator, registryOperator: pusher, app, seed } = registry
   await seed.group('', { name: 'beta' })

@@ -38,7 +38,7 @@ test('a patch changes only the fields in its mask, and sends one event', async (
   )
 })
 
-test('a new repo has a uid below its group, its fields and both times', async () => {
+test('a new repository has a uid below its group, its fields and both times', async () => {
   const folder = (await pinfold.seed.group(group)).uid
   for (const parent of [group, folder]) {
     const res = await create({ name: 'new', description: 'one' }, editor, parent)
@@ -53,7 +53,7 @@ test('a new repo has a uid below its group, its fields and both times', async ()
   }
 })
 
-test('ignores output-only fields of a new repo', async () => {
+test('ignores output-only fields of a new repository', async () => {
   const created = await create({ name: 'own-uid', uid: 'x', createTime: '2001-01-01T00:00:00Z', updateTime: null })
   assert.equal(created.status, 200)
   assert.ok(created.body.uid.startsWith(`${group}/`))
@@ -80,7 +80,7 @@ test('get, update and delete return NOT_FOUND only to callers with access', asyn
   assert.equal(refusalOf(await pinfold.anonymous.get(pathOf(repo))).code, 16)
 })
 
-test('a malformed uid is named, and a repo is no parent', async () => {
+test('names a malformed uid, and refuses a repository as a parent', async () => {
   for (const uid of ['x', `${group}/`, `${group}/ABCDEF0123456789`, `${group}//0123456789abcdef`]) {
     assertInvalid(await operator.get(`/registry/v2/repos/${uid}`), 'uid')
     assertInvalid(await create({ name: 'x' }, operator, uid), 'parent')
@@ -116,7 +116,7 @@ test('a name is one path component of an image reference', async () => {
   assert.match((await create({ name: 'A' })).body.message, /^Invalid argument: name: name must match "\^/)
 })
 
-test('a name is taken once per group, also when many ask at the same time', async () => {
+test('a name is unique in its group, also after concurrent requests', async () => {
   const folder = (await pinfold.seed.group(group)).uid
   const answers = await Promise.all(Array.from({ length: 8 }, () => create({ name: 'taken' }, editor, folder)))
   const refused = answers.filter(({ status }) => status !== 200)
@@ -127,7 +127,7 @@ test('a name is taken once per group, also when many ask at the same time', asyn
   assert.equal((await create({ name: 'taken' }, editor, group)).status, 200)
 })
 
-test('a repo keeps its name', async () => {
+test('a repository cannot be renamed', async () => {
   const repo = await pinfold.seed.repo(group, { name: 'keeps' })
   assertInvalid(await operator.patch(pathOf(repo), { name: 'other' }), 'name')
   assertInvalid(await operator.patch(`${pathOf(repo)}?updateMask=name`, { name: 'other' }), 'name')
@@ -148,7 +148,7 @@ test('a description is one line of at most 512 characters', async () => {
   }
 })
 
-test('only administrators of the catalog set tier, bundles, aliases and active tags', async () => {
+test('only catalog administrators can set tier, bundles, aliases and active tags', async () => {
   const admin = { catalogTier: 'CATALOG_TIER_BASE', bundles: ['base'], aliases: ['nginx:latest'], activeTags: ['1'] }
   const repo = await pinfold.seed.repo(group, { name: 'catalogued' })
   for (const [field, value] of Object.entries(admin)) {
@@ -169,7 +169,7 @@ test('only administrators of the catalog set tier, bundles, aliases and active t
   assert.deepEqual((await administrator.patch(pathOf(repo), { bundles: [] })).body.bundles ?? [], [])
 })
 
-test('bundles, aliases, active tags and the tier are checked', async () => {
+test('validates bundles, aliases, active tags and the tier', async () => {
   const repo = await pinfold.seed.repo(group)
   const patch = (body: Json) => operator.patch(pathOf(repo), body)
   const bundles = ['application', 'base', 'byol', 'ai', 'ai-gpu', 'featured', 'fips', 'commercial', 'emeritoss']
@@ -192,7 +192,7 @@ test('bundles, aliases, active tags and the tier are checked', async () => {
   assertInvalid(await patch({ activeTags: Array(1001).fill('x') }), 'active_tags')
 })
 
-test('an overlay with a fault is invalid, one without fails because no repo assembles images', async () => {
+test('refuses an invalid overlay, and fails for a valid one, because images are not assembled here', async () => {
   const repo = await pinfold.seed.repo(group)
   const patch = (customOverlay: Json) => operator.patch(pathOf(repo), { customOverlay })
   const pem = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ type: 'spki', format: 'pem' })
@@ -220,7 +220,7 @@ test('an overlay with a fault is invalid, one without fails because no repo asse
   assert.equal(masked.status, 200)
 })
 
-test('a readme is empty at first, and administrators replace it', async () => {
+test('a readme is empty at first, and catalog administrators can replace it', async () => {
   const repo = await pinfold.seed.repo(group)
   const path = `${pathOf(repo)}/readme`
   assert.deepEqual((await viewer.get(path)).body, { uid: repo.uid, content: '' })
@@ -238,14 +238,14 @@ test('a readme is empty at first, and administrators replace it', async () => {
   assert.equal((await operator.patch(`${path}?updateMask=*`, {})).body.content, '')
 })
 
-test('a readme is in no list and in no repo', async () => {
+test('the readme is not part of a repository or a list', async () => {
   const repo = await pinfold.seed.repo(group)
   await operator.patch(`${pathOf(repo)}/readme`, { content: 'hidden words' })
   assert.doesNotMatch((await operator.get(pathOf(repo))).text, /hidden words/)
   assert.doesNotMatch((await operator.get(`/registry/v2/repos?name=${repo.name}`)).text, /hidden words/)
 })
 
-test('deleting a repo answers nothing, takes its readme along and frees its name', async () => {
+test('deleting a repository returns an empty answer, deletes the readme and frees the name', async () => {
   const repo = await pinfold.seed.repo(group, { name: 'goes' })
   await operator.patch(`${pathOf(repo)}/readme`, { content: 'old' })
   const res = await editor.delete(pathOf(repo))
@@ -257,7 +257,7 @@ test('deleting a repo answers nothing, takes its readme along and frees its name
   assert.equal((await create({ name: 'goes' }, editor)).status, 200)
 })
 
-test('every change writes one event with the group of the repo and the resource that the caller got', async () => {
+test('each change writes one event with the group of the repository and the returned resource', async () => {
   const folder = (await pinfold.seed.group(group)).uid
   const { body: repo } = await create({ name: 'eventful', activeTags: ['1'] }, operator, folder)
   const { body: updated } = await editor.patch(pathOf(repo), { description: 'new' })
@@ -295,7 +295,7 @@ test('a failed request writes no event', async () => {
   assert.equal((await pinfold.events()).length, before)
 })
 
-test('an organization has no more repos than its limit, in all its folders together', async () => {
+test('an organization has no more repositories than its limit, in all its folders together', async () => {
   const root = (await pinfold.seed.group()).uid
   const folder = (await pinfold.seed.group(root)).uid
   const limits = JSON.stringify({ repositories: 3 })

@@ -46,7 +46,7 @@ function counting(): { reader: Reader; seen: { statements: number; rows: number 
   return { reader, seen }
 }
 
-test('judges each manifest once, however many tags have pointed to it', async () => {
+test('evaluates each manifest once, however many tags have pointed to it', async () => {
   const { org, repo } = await seedRepo()
   await rule(org, { keepDaysAfter: 1 })
   const digests: string[] = []
@@ -63,7 +63,7 @@ test('judges each manifest once, however many tags have pointed to it', async ()
   assert.ok(seen.statements < 150, `${seen.statements} statements`)
 })
 
-test('a check reads a limited number of rows, and keeps manifests that it did not decide, as the answer says', async () => {
+test('reads a limited number of rows per check, keeps undecided manifests, and reports them', async () => {
   const { org, repo } = await seedRepo()
   await rule(org, { tags: ['v*'], keepDaysAfter: 1 })
   const digest = await plantManifest(pinfold, repo.uid, 'once tagged')
@@ -82,7 +82,7 @@ test('a check reads a limited number of rows, and keeps manifests that it did no
   assert.match(refused.body.message, /too many tags and parents to check/)
 })
 
-test('looks for never tagged manifests in a limited number, in several reads', async () => {
+test('searches a limited number of untagged manifests, in several reads', async () => {
   const { org, repo } = await seedRepo()
   const { uid } = await rule(org, { untaggedDays: 1 })
   // All rules are asked of each manifest at once.
@@ -107,7 +107,7 @@ test('looks for never tagged manifests in a limited number, in several reads', a
   assert.deepEqual(await kept(), ['PROMISED', longer.uid, 700])
 })
 
-test('the last of a tag are found where other tags have moved ten thousand times since', async () => {
+test('finds the last digests of a tag after ten thousand updates of other tags', async () => {
   const { org, repo } = await seedRepo()
   await rule(org, { tags: ['release-*'], keepLast: 2 })
   const releases = []
@@ -146,7 +146,7 @@ test('limits the tag patterns in all rules and holds of an organization, and nam
   ok(await pinfold.operator.post(`/registry/v2/holds/${org}`, { tags: ['g'], reason: 'asked for' }))
 })
 
-test('a change rereads only its own organization, and reads inside a transaction are not cached', async () => {
+test('a change clears cached rules only of its organization, and reads in a transaction are not cached', async () => {
   const [one, other] = [await seedRepo(), await seedRepo()]
   for (const { org } of [one, other]) await rule(org, { keepDaysAfter: 1 })
   let now = 0

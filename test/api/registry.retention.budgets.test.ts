@@ -39,7 +39,7 @@ async function scene(tagsOf: readonly number[]) {
   return { uid, digests, plan }
 }
 
-test('a plan continues with another check when one has read enough', async () => {
+test('a plan continues with a second check after the first reaches its read limit', async () => {
   // Two of them are the limit of one check.
   const { digests, plan } = await scene([8000, 8000, 8000])
   const made = await plan()
@@ -50,7 +50,7 @@ test('a plan continues with another check when one has read enough', async () =>
   assert.deepEqual([applied.state, applied.deleted, applied.left], ['APPLIED', String(digests.length), '0'])
 })
 
-test('keeps manifests that a check cannot decide, counts them, and shows their number in the command', async () => {
+test('keeps manifests that a check has too much data to decide on, and the command shows their number', async () => {
   const { uid, digests, plan } = await scene([10_000, 1])
   const made = await plan()
   assert.deepEqual([made.manifests, made.undecided], ['1', '1'])

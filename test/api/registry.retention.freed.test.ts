@@ -112,7 +112,7 @@ function someRules(random: Random): Json[] {
   })
 }
 
-test('a plan announces the bytes that the disk frees, to within one per cent', async (t) => {
+test('a plan predicts the freed disk space within one percent', async (t) => {
   const seed = seedOf(t)
   const rule = { tags: ['v*'], keepDaysAfter: 1, untaggedDays: 1, mode: 'ENFORCE' }
   const { deletions, said, freed } = await freedBy(randomFrom(seed), [rule], 20)
@@ -120,7 +120,7 @@ test('a plan announces the bytes that the disk frees, to within one per cent', a
   console.log(`the plan says ${said}, the disk gave back ${freed}`)
 })
 
-test('the same is true for random sets of rules', async (t) => {
+test('predictions are as exact for random sets of rules', async (t) => {
   const seed = seedOf(t)
   const sets = 2 * times
   const found = { sets, freeing: 0, deletions: 0, said: 0, freed: 0, furthest: 0 }

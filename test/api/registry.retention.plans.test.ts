@@ -62,7 +62,7 @@ async function apply(uid: string): Promise<Json> {
 
 const sorted = (digests: readonly Json[]): string[] => digests.map(({ digest }) => digest).sort()
 
-test('a plan lists deletions with reason and size, deletes nothing before it is applied, and then only those', async () => {
+test('a plan lists deletions with reason and size, and deletes only these, when it is applied', async () => {
   const { folder, name, repo } = place()
   const { uid: byDate } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
   const { uid: byCount } = await rule(folder, { tags: ['nightly'], keepLast: 1 })
@@ -107,7 +107,7 @@ test('a plan lists deletions with reason and size, deletes nothing before it is 
   })
 })
 
-test('parts of a kept image stay, and parts of a deleted image are deleted after it', async () => {
+test('keeps parts of a kept image, and deletes parts of a deleted image after it', async () => {
   const { folder, name } = place()
   await rule(folder, { tags: ['v*'], keepDaysAfter: 1, untaggedDays: 1 })
   let client = await pushing()
@@ -134,7 +134,7 @@ test('parts of a kept image stay, and parts of a deleted image are deleted after
   for (const { digest } of goes) assert.equal((await client.call('GET', `${name}/manifests/${digest}`)).status, 404)
 })
 
-test('a part without a rule of its own is deleted with the manifest that it belongs to', async () => {
+test('deletes a part without its own rule together with its manifest', async () => {
   const { folder, name } = place()
   await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
   const client = await pushing()
@@ -153,7 +153,7 @@ test('a part without a rule of its own is deleted with the manifest that it belo
   await (await pushing()).ok(200, 'GET', `${name}/manifests/${stray.digest}`)
 })
 
-test('a plan leaves manifests that were tagged, held, listed or protected after it was made', async () => {
+test('a plan keeps manifests that were tagged, held, listed or protected after its creation', async () => {
   const { folder, name } = place()
   const { uid: ruleUid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
   let client = await pushing()
@@ -182,7 +182,7 @@ test('a plan leaves manifests that were tagged, held, listed or protected after 
   await client.ok(200, 'GET', `${name}/manifests/${held!.digest}`)
 })
 
-test('a plan leaves manifests that were requested within the last hour, since a push may rely on them', async () => {
+test('a plan keeps manifests that were requested within the last hour, because a push can depend on them', async () => {
   const { folder, name } = place()
   await rule(folder, { untaggedDays: 1 })
   const client = await pushing()
@@ -199,7 +199,7 @@ test('a plan leaves manifests that were requested within the last hour, since a 
   assert.equal((await apply((await plan(folder)).uid)).deleted, '1')
 })
 
-test('an image requested 59 minutes ago is kept, also across midnight, and one requested 61 minutes ago is not', async () => {
+test('keeps an image requested 59 minutes ago, also across midnight, and deletes one requested 61 minutes ago', async () => {
   const minute = 60_000
   for (const requestedAt of ['T12:00:00.000Z', 'T23:30:00.000Z']) {
     const { folder, name } = place()
@@ -216,7 +216,7 @@ test('an image requested 59 minutes ago is kept, also across midnight, and one r
   }
 })
 
-test('DRY_RUN lists deletions without deleting; without a rule, or with one in OFF, nothing is listed or deleted', async () => {
+test('DRY_RUN lists deletions without deleting; rules in OFF, and no rules, list and delete nothing', async () => {
   const { folder, name } = place()
   let client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -238,7 +238,7 @@ test('DRY_RUN lists deletions without deleting; without a rule, or with one in O
   await client.ok(200, 'GET', `${name}/manifests/${digest}`)
 })
 
-test('plans are listed in pages, limited for each organization, and expire', async () => {
+test('lists plans in pages, limits them per organization, and lets them expire', async () => {
   const post = (path: string) => operator.post(`/registry/v2/retentionPlans/${path}`, {})
   for (const place of places) ok(await post(place))
   const refused = await post(other)
@@ -260,7 +260,7 @@ test('plans are listed in pages, limited for each organization, and expire', asy
   ok(await post(other))
 })
 
-test('a plan of many manifests is made and applied in slices, and listed in pages', async () => {
+test('creates and applies a plan with many manifests in batches, and lists it in pages', async () => {
   const { folder, name, repo } = place()
   await rule(folder, { untaggedDays: 1 })
   const client = await pushing()
@@ -294,7 +294,7 @@ test('a plan of many manifests is made and applied in slices, and listed in page
   assert.deepEqual(left, [])
 })
 
-test('a plan needs an existing scope, and the right to manage the rules there', async () => {
+test('a plan requires an existing scope, and permission to manage its rules', async () => {
   const { folder } = place()
   const nobody = callerOf(registry.pusher.uid)
   assert.equal((await nobody.post(`/registry/v2/retentionPlans/${folder}`, {})).body.code, 7)

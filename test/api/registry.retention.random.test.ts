@@ -167,7 +167,7 @@ async function judged({ repo, images }: World, rules: readonly Retention[]): Pro
   return goes.sort()
 }
 
-test('random rules delete what a simple reading of them gives, and an applied plan deletes only that', async (t) => {
+test('random rules select what a simple evaluation selects, and an applied plan deletes only that', async (t) => {
   const seed = Number(process.env.PINFOLD_SEED ?? 20_261_123)
   t.diagnostic(`PINFOLD_SEED=${seed} scripts/test.ts test/api/registry.retention.random.test.ts`)
   const random = randomFrom(seed)

@@ -28,7 +28,7 @@ async function assertRefused(path: string, rows: readonly Row[]): Promise<void> 
   }
 }
 
-test('an empty or invalid rule gets an error for every wrong field', async () => {
+test('an empty or invalid rule gets an error for each invalid field', async () => {
   const good = { keepDaysAfter: 1, mode: 'ENFORCE' }
   await assertRefused(`retentionRules/${org}`, [
     [{}, ['keep_days_after', 'mode']],
@@ -55,7 +55,7 @@ test('an empty or invalid rule gets an error for every wrong field', async () =>
   )
 })
 
-test('a tag rule needs immutability or movers, and movers must be valid identities', async () => {
+test('a tag rule requires immutability or a list of allowed identities, with valid uids', async () => {
   await assertRefused(`tagRules/${org}`, [
     [{}, ['immutable']],
     [{ movers: ['somebody'] }, ['movers']],
@@ -64,7 +64,7 @@ test('a tag rule needs immutability or movers, and movers must be valid identiti
   ])
 })
 
-test('a hold is of a digest or of tags and has a reason, and so has a quarantine', async () => {
+test('a hold requires a digest or tags, and a reason; a quarantine requires a reason too', async () => {
   const digest = digestOf('held')
   const reason = 'asked for'
   await assertRefused(`holds/${org}`, [
@@ -81,7 +81,7 @@ test('a hold is of a digest or of tags and has a reason, and so has a quarantine
   ])
 })
 
-test('returns NOT_FOUND for missing groups, and denies callers who may not manage the rules', async () => {
+test('returns NOT_FOUND for missing groups, and denies callers without permission to manage the rules', async () => {
   const { operator, seed } = pinfold
   const digest = digestOf('any')
   const bodies: Record<string, Json> = {
@@ -119,7 +119,7 @@ test('returns NOT_FOUND for missing groups, and denies callers who may not manag
   }
 })
 
-test('an update changes the named fields and is validated as a whole; an ended hold stays as it is', async () => {
+test('an update changes the named fields and is validated as a whole; an ended hold cannot be changed', async () => {
   const { operator } = pinfold
   const made = ok(
     await operator.post(`/registry/v2/retentionRules/${org}`, { name: 'r', keepLast: 3, mode: 'DRY_RUN' }),

@@ -39,7 +39,7 @@ async function listed(org: string): Promise<Json> {
   return found
 }
 
-test('deleting a repository deletes its rules and gates, and ends its exceptions', async () => {
+test('deleting a repository deletes its rules and admission policies, and ends its exemptions', async () => {
   const { seed, operator } = pinfold
   const org = (await seed.group('', { name: 'acme' })).uid as string
   const repo = (await seed.repo(org, { name: 'app' })).uid as string

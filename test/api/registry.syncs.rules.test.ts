@@ -39,7 +39,7 @@ const digestOf = async (path: string, tag: string) => {
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records
 
-test('a tag that a rule protects is not copied until the rule is deleted, and does not block the other tags', async () => {
+test('does not copy a tag that a rule protects until the rule is deleted, and copies the other tags', async () => {
   const { to, source, path, copy } = await pair('guarded')
   const first = await client.pushImage(path, 'fixed')
   const { uid } = ok(await copied(to, source))
@@ -62,7 +62,7 @@ test('a tag that a rule protects is not copied until the rule is deleted, and do
   assert.equal(await statusOf(uid), 'UNKNOWN')
 })
 
-test('rules for tag movers apply to the member who configured the copy', async () => {
+test('rules for who can update a tag apply to the member who configured the copy', async () => {
   const { to, source, path, copy } = await pair('movers')
   const [mover, other] = [await seed.member(org.uid, roleUids.owner), await seed.member(org.uid, roleUids.owner)]
   await client.pushImage(path, '1.0')
@@ -78,7 +78,7 @@ test('rules for tag movers apply to the member who configured the copy', async (
   assert.deepEqual([born!.actor, born!.source], [`sync:${source}`, 'SOURCE_SYNC'])
 })
 
-test('an untagged copied manifest is kept as long as a pushed one', async () => {
+test('keeps an untagged copied manifest as long as a pushed one', async () => {
   const { to, source, path } = await pair('untagged')
   const image = await client.pushImage(path)
   const index = await client.pushManifest(path, indexOf([image]), 'all')

@@ -42,7 +42,7 @@ const digestOf = async (path: string, tag: string) => {
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records
 
-test('quarantined images and indexes that list them are not copied until they are released', async () => {
+test('does not copy quarantined images, nor indexes with them, until they are released', async () => {
   const { from, to, source, path, copy } = await pair('quarantined')
   const bad = await client.pushImage(path)
   await client.pushManifest(path, indexOf([bad]), 'multi')
@@ -60,7 +60,7 @@ test('quarantined images and indexes that list them are not copied until they ar
   assert.equal(await digestOf(copy, bad.digest), bad.digest)
 })
 
-test('a repo gets the tags of its source with their moves, and the tag history names the source', async () => {
+test('copies tags and their updates, and the tag history names the source repository', async () => {
   const { to, source, path, copy } = await pair('moves')
   const first = await client.pushImage(path, '1.0')
   const made = ok(await copied(to, source))
@@ -98,7 +98,7 @@ test('a repo gets the tags of its source with their moves, and the tag history n
   assert.ok(await digestOf(copy, 'latest'), 'what was copied stays')
 })
 
-test('an index comes with its images, and a signature that comes later follows', async () => {
+test('copies an index with its images, and a signature that is added later', async () => {
   const { to, source, path, copy } = await pair('index')
   const images = [await client.pushImage(path), await client.pushImage(path)]
   const inner = await client.pushManifest(path, indexOf(images))
@@ -151,7 +151,7 @@ test('copies referrers with their image, although they were pushed long before t
   assert.equal(await statusOf(uid), 'UNKNOWN')
 })
 
-test('organizations and the repos of one organization take turns, also in the middle of an index', async () => {
+test('copies organizations and repositories fairly, and can switch in the middle of an index', async () => {
   const { to, source, path } = await pair('long')
   const images: Awaited<ReturnType<typeof client.pushImage>>[] = []
   for (let i = 0; i < 6; i++) images.push(await client.pushImage(path))
@@ -179,7 +179,7 @@ test('organizations and the repos of one organization take turns, also in the mi
   }
 })
 
-test('stops a copy that a member turns off while it runs', async () => {
+test('stops a copy when a member turns it off', async () => {
   const { to, source, path, copy } = await pair('off')
   const { digest } = await client.pushImage(path, 'tag')
   const { uid } = ok(await copied(to, source))
@@ -197,7 +197,7 @@ test('stops a copy that a member turns off while it runs', async () => {
   assert.equal(await digestOf(copy, 'tag'), undefined)
 })
 
-test('terms that have to be accepted since hold up the copying until they are', async () => {
+test('pauses copying until newly required terms are accepted', async () => {
   const { to, source, path, copy } = await pair('terms')
   const { uid } = ok(await copied(to, source))
   const { digest } = await client.pushImage(path, 'tag')
@@ -212,7 +212,7 @@ test('terms that have to be accepted since hold up the copying until they are', 
   assert.equal(await digestOf(copy, 'tag'), digest)
 })
 
-test('copies are links: within an organization they use only the space of their manifests', async () => {
+test('copies inside an organization share blobs, and use space only for manifests', async () => {
   const { to, source, path } = await pair('links')
   const layer = await client.pushBlob(path, randomBytes(100_000))
   const config = await client.pushBlob(path, '{"os":"linux"}', types.config)
@@ -225,7 +225,7 @@ test('copies are links: within an organization they use only the space of their 
   assert.equal((await used()) - before, size)
 })
 
-test('more tags than one step takes are all copied', async () => {
+test('copies all tags, also if they exceed one batch', async () => {
   const { to, source, path } = await pair('many')
   const { digest, mediaType } = await client.pushImage(path, 'one')
   const manifest = (await client.ok(200, 'GET', `${path}/manifests/${digest}`)).bytes.toString()
@@ -238,7 +238,7 @@ test('more tags than one step takes are all copied', async () => {
   assert.equal(ok(await operator.get(`/registry/v1/repotagssummary/${uid}`)).tagCount, '231')
 })
 
-test('configuring a copy requires pull on the source and push on the target, and reveals nothing else', async () => {
+test('configuring a copy requires pull permission on the source and push permission on the target, and reveals nothing else', async () => {
   const { from, to, source } = await pair('rights')
   const { uid } = await seed.identity(org.uid)
   const somebody = await registry.as(uid)
@@ -280,7 +280,7 @@ test('configuring a copy requires pull on the source and push on the target, and
   assert.ok(await digestOf('acme/rights-to/app', 'later'))
 })
 
-test('refuses copies in a circle, of the repo itself, and in chains that are too long', async () => {
+test('refuses a repository copying itself, circles of copies, and chains that are too long', async () => {
   const group = await folder('chains')
   let last = (await seed.repo(group, { name: 'r0' })).uid
   const first = last
@@ -291,7 +291,7 @@ test('refuses copies in a circle, of the repo itself, and in chains that are too
   }
 })
 
-test('a deleted source is a failure, and repos that copy from it are counted', async () => {
+test('reports a deleted source as a failure, and counts the repositories that copy from it', async () => {
   const { to, source, path, copy } = await pair('gone')
   await client.pushImage(path, 'kept')
   const { uid } = ok(await copied(to, source))
@@ -317,7 +317,7 @@ test('a deleted source is a failure, and repos that copy from it are counted', a
   assert.equal(ok(await operator.get(`${v1}/${other.uid}:syncstatus`)).createTime, null, 'it is copied from nowhere')
 })
 
-test('a copy above the quota fails, and succeeds once the quota allows it', async () => {
+test('a copy above the quota fails, and succeeds after the quota is raised', async () => {
   const small = await seed.group('', { name: 'small' })
   const { source, path } = await pair('quota')
   await client.pushImage(path, 'one')
@@ -342,7 +342,7 @@ test('a copy above the quota fails, and succeeds once the quota allows it', asyn
   assert.ok(await digestOf('small/app', 'one'))
 })
 
-test('a copied repo has the catalog fields and the readme of its source, and accepts no others', async () => {
+test('a copied repository has the catalog fields and readme of its source, and refuses to change them', async () => {
   const { to, source } = await pair('catalogue')
   ok(await operator.patch(`${repos}/${source}`, { catalogTier: 'CATALOG_TIER_BASE', bundles: ['base'] }))
   ok(await operator.patch(`${repos}/${source}/readme`, { content: '# Read me' }))
@@ -360,7 +360,7 @@ test('a copied repo has the catalog fields and the readme of its source, and acc
   assert.deepEqual([after.bundles, after.aliases], [['fips'], ['a/b:c']])
 })
 
-test('version 1 shows and sets the same, and a PUT without it ends the copying', async () => {
+test('version 1 shows and sets the same copy settings, and a PUT without them ends the copying', async () => {
   const { to, source, path, copy } = await pair('older')
   const expiration = new Date(Date.now() + shift + 60 * 24 * 60 * minute).toISOString()
   const sync_config = { source, expiration, amazon: 'ecr/app', syncApks: true }
@@ -387,7 +387,7 @@ test('version 1 shows and sets the same, and a PUT without it ends the copying',
   assert.equal(await digestOf(copy, 'late'), undefined)
 })
 
-test('copying ends when its time is over', async () => {
+test('copying ends at its configured time', async () => {
   const { to, source, path, copy } = await pair('ends')
   const expiration = new Date(Date.now() + shift + minute / 2).toISOString()
   const { id } = ok(await operator.post(`${v1}/${to}`, { name: 'app', sync_config: { source, expiration } }))
@@ -401,7 +401,7 @@ test('copying ends when its time is over', async () => {
   assert.ok(await digestOf(copy, 'late'), 'set again, it goes on')
 })
 
-test('with unique tags each move also makes a tag with its time', async () => {
+test('with unique tags, each update also creates a tag with the time in its name', async () => {
   const { to, source, path } = await pair('unique')
   const settings = { uniqueTags: true, eolGracePeriod: true }
   ok(await operator.call('PUT', `/registry/v1/settings/${org.uid}`, settings))

@@ -38,7 +38,7 @@ async function pagesOf(repo: string, query: string): Promise<Json[]> {
   }
 }
 
-test('the records of a tag show event, actor, source and time range', async () => {
+test('tag history records show event, actor, source and time range', async () => {
   const repo = await newRepo()
   now = start
   const tag = await plantTag(pinfold, repo, 'v1', 'one')
@@ -59,7 +59,7 @@ test('the records of a tag show event, actor, source and time range', async () =
   assert.deepEqual(ok(await list(repo, 'tag=never')).records, [])
 })
 
-test('all that happened in a repo is listed newest first, page by page, in a window', async () => {
+test('lists the history of a repository newest first, in pages, in a time window', async () => {
   const repo = await newRepo()
   for (let i = 0; i < 6; i++) {
     // Two tags move in the same millisecond.
@@ -87,7 +87,7 @@ test('all that happened in a repo is listed newest first, page by page, in a win
   assertDenied(await list(repo, '', stranger))
 })
 
-test('a record names the actor as long as they exist, a person by name or address', async () => {
+test('a record names an existing actor, a person by name or email address', async () => {
   const repo = await newRepo()
   const { uid: robot } = await pinfold.seed.member(group, roleUids.owner)
   const { uid: jane } = await pinfold.seed.person({ name: '', email: 'jane@example.com' })
@@ -109,7 +109,7 @@ test('a record names the actor as long as they exist, a person by name or addres
   assert.deepEqual((await named())[1], [robot, ''])
 })
 
-test('a digest shows the tags that it has had, with their time ranges', async () => {
+test('a digest shows each tag that has pointed to it, with the time ranges', async () => {
   const repo = await newRepo()
   for (const [i, [tag, image]] of Object.entries([
     ['b', 'x'],
@@ -133,7 +133,7 @@ test('a digest shows the tags that it has had, with their time ranges', async ()
   assert.deepEqual(ok(await list(repo, `digest=${digestOf('z')}`)).records, [])
 })
 
-test('records need tag.list', async () => {
+test('reading tag history requires the capability tag.list', async () => {
   const repo = await newRepo()
   const missing = `${group}/${'0'.repeat(16)}`
   assertDenied(await list(repo, 'tag=a', stranger))
@@ -147,7 +147,7 @@ test('records need tag.list', async () => {
   assertInvalid(await list(repo, 'tag=a&page_token=x'), 'page_token')
 })
 
-test('an import keeps the times, and makes tags that are listed though their images are not here', async () => {
+test('an import keeps the times, and creates tags that are listed without their images', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   const tags = [
@@ -190,7 +190,7 @@ test('an import keeps the times, and makes tags that are listed though their ima
   assertBlocked(move, digestOf('b'), 'MANIFEST_NOT_FOUND')
 })
 
-test('an import adds only new records, after existing ones, and nothing when it is repeated', async () => {
+test('an import adds only new records after existing ones, and adds nothing when repeated', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   const records = [record(0, 'a'), record(1, 'b'), record(5, 'a')]
@@ -212,7 +212,7 @@ test('an import adds only new records, after existing ones, and nothing when it 
   assert.deepEqual(ok(await load(repo, [{ name: 'v', records }])), again, 'also after it has moved on')
 })
 
-test('an import that contradicts the tag history is refused as a whole', async () => {
+test('an import that contradicts the tag history is refused completely', async () => {
   const repo = await newRepo()
   now = start + 10 * 60_000
   await plantTag(pinfold, repo, 'v', 'here')
@@ -229,7 +229,7 @@ test('an import that contradicts the tag history is refused as a whole', async (
   assert.equal(ok(await operator.get(`/registry/v2/tags?uidp.children_of=${repo}`)).tags[0].digest, digestOf('b'))
 })
 
-test('an image that is here lends its media type and size to an imported record', async () => {
+test('an imported record gets media type and size of an existing image', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   await plantManifest(pinfold, repo, 'present')
@@ -237,7 +237,7 @@ test('an image that is here lends its media type and size to an imported record'
   assert.equal((await ledgerOf(pinfold, repo))[0]!.size, 'present'.length)
 })
 
-test('only the operator imports, and every mistake is named', async () => {
+test('only the operator can import, and an error names each invalid value', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   const tag = { name: 'v', records: [record(0, 'a')] }
@@ -267,7 +267,7 @@ test('only the operator imports, and every mistake is named', async () => {
   assert.deepEqual(await ledgerOf(pinfold, repo), [])
 })
 
-test('an import makes the same number of queries for each tag, for any number of tags in the repo', async () => {
+test('an import runs the same number of queries per tag, for any number of tags', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   const { db } = pinfold.app

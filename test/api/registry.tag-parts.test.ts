@@ -106,7 +106,7 @@ class LargeRepo {
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, i) => `build-${String(from + i).padStart(6, '0')}`)
 
-test('one request finds the last name of a large repository that contains a part, or that none does', async () => {
+test('one request finds the last matching tag of a large repository, or that no tag matches', async () => {
   const repo = await LargeRepo.make()
   await repo.add([...numbered(0, 3 * perSegment), 'zz-The.Last_one'])
   assert.ok((await repo.search({ part: 'last' })).pages > 1, 'without an index')
@@ -130,7 +130,7 @@ test('one request finds the last name of a large repository that contains a part
   assert.deepEqual((await repo.search({ prefix: 'build-02', part: '77' })).names, repo.having('77', 'build-02'))
 })
 
-test('finds tags that were pushed, deleted and recreated between runs of the job as a scan of all names does', async () => {
+test('finds tags that were pushed, deleted and recreated between index runs, like a full scan', async () => {
   const random = randomOf(7)
   const letters = (many: number, of: string) => Array.from({ length: many }, () => of[random(of.length)]).join('')
   const kinds = [
@@ -178,7 +178,7 @@ async function compare(repo: LargeRepo, random: (below: number) => number): Prom
   }
 }
 
-test('tags that take the place of the newest are found, though SQLite gives their numbers again', async () => {
+test('finds new tags in SQLite although they reuse the row numbers of deleted tags', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, perSegment))
   await runDuty(pinfold.app, indexTags)
@@ -188,7 +188,7 @@ test('tags that take the place of the newest are found, though SQLite gives thei
   assert.deepEqual((await repo.search({ part: 'resh-', pageSize: '200' })).names, [...fresh].sort())
 })
 
-test('finds a tag with a lower number than tags of other repositories that were added before', async () => {
+test('finds a tag with a lower row number than earlier tags of other repositories', async () => {
   const [repo, other] = [await LargeRepo.make(), await LargeRepo.make()]
   await repo.add(numbered(0, perSegment - 1))
   await other.add(['first', 'second'])
@@ -204,7 +204,7 @@ test('finds a tag with a lower number than tags of other repositories that were 
   assert.deepEqual(await repo.indexes(), [1])
 })
 
-test('rebuilds an index that has far more names than there are tags', async () => {
+test('rebuilds an index with far more names than the repository has tags', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 5 * perSegment))
   await runDuty(pinfold.app, indexTags)
@@ -218,7 +218,7 @@ test('rebuilds an index that has far more names than there are tags', async () =
   assert.deepEqual((await repo.search({ part: '77' })).names, repo.having('77'))
 })
 
-test('names that are close together in one segment and far apart in another are found in their order', async () => {
+test('finds names in order if they are close together in one index segment and far apart in another', async () => {
   const repo = await LargeRepo.make()
   await repo.add(['a-hit', ...Array.from({ length: perSegment - 1 }, (_, i) => `z-hit-${10_000 + i}`)])
   await repo.add(Array.from({ length: perSegment }, (_, i) => `b-${10_000 + i}${i % 64 === 0 ? '-hit' : ''}`))
@@ -226,7 +226,7 @@ test('names that are close together in one segment and far apart in another are 
   assert.deepEqual((await repo.search({ part: '-hit', pageSize: '150' })).names, repo.having('-hit'))
 })
 
-test('a request scans a limited number of names, even if none exists or matches, and the next one continues', async () => {
+test('a request scans a limited number of names, also without a match, and the next request continues', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 2 * perSegment))
   await runDuty(pinfold.app, indexTags)
@@ -273,7 +273,7 @@ test('deletes the index rows of a deleted repository', async () => {
   await checkGone(repo, index)
 })
 
-test('deletes the index of a repository that an earlier server deleted, and does not delay other repositories', async () => {
+test('deletes the index of a repository that an earlier server version deleted, without delaying other repositories', async () => {
   const { repo, index } = await indexedRepo()
   await repo.delete(numbered(1200, perSegment + 5))
   ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))

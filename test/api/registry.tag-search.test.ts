@@ -55,7 +55,7 @@ async function allOf(repo: string, query: Json): Promise<{ names: string[]; page
   return { names, pages }
 }
 
-test('a search finds the same tags as a scan of all names, on pages of any size', async () => {
+test('a search finds the same tags as a full scan, with each page size', async () => {
   const names = ['1.0', '1.1', '1.10', '10.1', 'A_b', 'a-b', 'ab', 'aB.c', 'Stable', 'unstable', 'x_y', 'xzy']
   const repo = await repoWith(names)
   for (const prefix of ['', '1', '1.1', 'a', 'A', 'zz']) {
@@ -72,7 +72,7 @@ test('a search finds the same tags as a scan of all names, on pages of any size'
   }
 })
 
-test('signatures, dated tags and epochs are found only when they are asked for', async () => {
+test('finds signatures, dated tags and epochs only on request', async () => {
   const names = ['app-1', 'app-1-20260801', 'app-1-r3', `sha256-${'a'.repeat(64)}.sig`]
   const repo = await repoWith(names)
   assert.deepEqual((await allOf(repo, { part: 'a' })).names, ['app-1'])
@@ -80,7 +80,7 @@ test('signatures, dated tags and epochs are found only when they are asked for',
   assert.deepEqual((await allOf(repo, everything)).names, [...names].sort())
 })
 
-test('a page scans ten thousand names at most, and the next one continues behind them', async () => {
+test('a page scans at most ten thousand names, and the next page continues after them', async () => {
   const names = Array.from({ length: 10_500 }, (_, i) => `build-${String(i).padStart(6, '0')}`)
   const repo = await repoWith(['the-last-one'])
   await plantNames(repo, names)
@@ -93,7 +93,7 @@ test('a page scans ten thousand names at most, and the next one continues behind
   assert.deepEqual((await allOf(repo, { part: '0499', prefix: 'build-0', pageSize: '200' })).names.length, 12)
 })
 
-test('denies callers who may not list tags, and names the invalid field', async () => {
+test('denies callers without permission to list tags, and names the invalid field', async () => {
   const repo = await repoWith(['one'])
   const place = repo.slice(0, 40)
   const viewer = await pinfold.as((await pinfold.seed.member(place, roleUids.viewer)).uid)

@@ -80,7 +80,7 @@ const isShown = (name: string, asked: readonly string[]) =>
   names[name]!.split(' ').every((flag) => flag === '' || asked.includes(flag))
 const uidsOf = (found: readonly { uid: string }[]) => found.map(({ uid }) => uid)
 
-test('each combination of flags shows exactly the names of the kinds that it asks for, and counts only them', async () => {
+test('each combination of flags lists and counts exactly the selected kinds of tags', async () => {
   for (let bits = 0; bits < 8; bits++) {
     const asked = flags.filter((_, i) => bits & (1 << i))
     const expected = rows.filter(({ name }) => isShown(name, asked))
@@ -90,7 +90,7 @@ test('each combination of flags shows exactly the names of the kinds that it ask
   }
 })
 
-test('every order, in every place, with and without hidden tags', async () => {
+test('supports each order, in each scope, with and without hidden tags', async () => {
   const scopes: Record<string, (uid: string) => boolean> = {
     '': () => true,
     [`uidp.descendants_of=${organization}`]: (uid) => uid.startsWith(`${organization}/`),
@@ -119,7 +119,7 @@ test('every order, in every place, with and without hidden tags', async () => {
   }
 })
 
-test('name and digest are exact, also together, and a hidden tag still needs its flag', async () => {
+test('name and digest filters are exact, also together, and hidden tags still need their flag', async () => {
   const { digest } = rows.find(({ name }) => name === 'latest-dev')!
   const filters: Record<string, (row: Row) => boolean> = {
     'name=latest': ({ name }) => name === 'latest',
@@ -149,7 +149,7 @@ test('name and digest are exact, also together, and a hidden tag still needs its
   }
 })
 
-test('updated_since is strictly later, in every order and with the other filters', async () => {
+test('updated_since means strictly later, in each order and with the other filters', async () => {
   const times = [...new Set(rows.map((row) => row.update_time!))].sort()
   const middle = times[Math.floor(times.length / 2)]!
   const sameInstant = `${middle.slice(0, 11)}${String(Number(middle.slice(11, 13)) + 2).padStart(2, '0')}${middle.slice(13, -1)}%2B02:00`
@@ -174,7 +174,7 @@ test('updated_since is strictly later, in every order and with the other filters
   assertInvalid(await list('updated_since=yesterday'), 'updated_since')
 })
 
-test('ids are exact, and hidden ones among them still need their flags', async () => {
+test('uid filters are exact, and hidden tags still need their flags', async () => {
   const some = rows.filter((_, i) => i % 4 === 0)
   const query = some.map(({ uid }) => `uidp.ids=${uid}`).join('&')
   for (const asked of [[], ['dates'], flags]) {
@@ -189,7 +189,7 @@ test('ids are exact, and hidden ones among them still need their flags', async (
   }
 })
 
-test('a caller sees the tags where they hold tag.list, merged and counted', async () => {
+test('lists the tags of all groups where the caller holds tag.list, merged and counted', async () => {
   const member = await pinfold.seed.member(folder, roleUids.viewer)
   const viewer = await pinfold.as(member.uid)
   for (const asked of [[], flags]) {

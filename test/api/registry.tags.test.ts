@@ -30,7 +30,7 @@ const create = (repo: string, body: Json, client = operator) => client.post(`/re
 const pathOf = (tag: Json) => `/registry/v2/tags/${tag.uid}`
 const sha512 = `sha512:${'a'.repeat(128)}`
 
-test('a new tag has a uid below its repo, its fields and both times', async () => {
+test('a new tag has a uid below its repository, its fields and both times', async () => {
   const repo = await newRepo()
   const digest = await plantManifest(pinfold, repo, 'one')
   const tag = ok(await create(repo, { name: 'latest', digest, bundles: ['base'] }, owner))
@@ -41,7 +41,7 @@ test('a new tag has a uid below its repo, its fields and both times', async () =
   assert.deepEqual(ok(await viewer.get(pathOf(tag))), tag)
 })
 
-test('creating a tag again moves it, keeps its uid, and keeps its history', async () => {
+test('creating an existing tag again updates it, and keeps its uid and its history', async () => {
   const repo = await newRepo()
   const [one, two] = [await plantManifest(pinfold, repo, 'one'), await plantManifest(pinfold, repo, 'other two')]
   at('2026-05-01T10:00:00.000Z')
@@ -61,7 +61,7 @@ test('creating a tag again moves it, keeps its uid, and keeps its history', asyn
   ])
 })
 
-test('a deletion is a row of the ledger, and the same digest after it is one more', async () => {
+test('a deletion is a tag history row, and the same digest afterwards is another row', async () => {
   const repo = await newRepo()
   at('2026-05-01T10:00:00.000Z')
   const tag = await plantTag(pinfold, repo, 'v1')
@@ -86,7 +86,7 @@ test('a deletion is a row of the ledger, and the same digest after it is one mor
   ])
 })
 
-test('the times of a tag only grow, also when the clock is set back and after a deletion', async () => {
+test('the times of a tag always increase, also if the clock is set back and after a deletion', async () => {
   const repo = await newRepo()
   const digests = await Promise.all(['a', 'b', 'c'].map((text) => plantManifest(pinfold, repo, text)))
   at('2026-05-01T10:40:00.000Z')
@@ -107,7 +107,7 @@ test('the times of a tag only grow, also when the clock is set back and after a 
   )
 })
 
-test('concurrent moves of one tag leave an unbroken chain', async () => {
+test('concurrent updates of one tag leave an unbroken chain', async () => {
   const repo = await newRepo()
   const digests = await Promise.all(Array.from({ length: 12 }, (_, i) => plantManifest(pinfold, repo, `image ${i}`)))
   const answers = await Promise.all(digests.map((digest) => create(repo, { name: 'busy', digest })))
@@ -122,7 +122,7 @@ test('concurrent moves of one tag leave an unbroken chain', async () => {
   assert.equal(ok(await operator.get(pathOf({ uid: [...uids][0] }))).digest, rows.at(-1)!.digest)
 })
 
-test('deprecated and bundles have the values of the latest creation, and change without a row in the history', async () => {
+test('deprecated and bundles have the values of the latest request, and changing them adds no history row', async () => {
   const repo = await newRepo()
   at('2026-05-01T10:00:00.000Z')
   const { digest, ...tag } = await plantTag(pinfold, repo, 'old')
@@ -135,7 +135,7 @@ test('deprecated and bundles have the values of the latest creation, and change 
   assert.equal((await ledgerOf(pinfold, repo)).length, 1)
 })
 
-test('name, digest and bundles are checked', async () => {
+test('validates name, digest and bundles', async () => {
   const repo = await newRepo()
   const digest = await plantManifest(pinfold, repo, 'one')
   for (const name of ['a', '_', 'A.b-c_d', '1.2.3-r0', 'x'.repeat(128)]) ok(await create(repo, { name, digest }))
@@ -161,7 +161,7 @@ test('name, digest and bundles are checked', async () => {
   assertInvalid(await create(repo, {}), 'name', 'digest')
 })
 
-test('a tag points to a manifest of its own repo', async () => {
+test('a tag must point to a manifest in its own repository', async () => {
   const [repo, other] = [await newRepo(), await newRepo()]
   const digest = await plantManifest(pinfold, other, 'elsewhere')
   for (const missing of [digest, digestOf('nowhere'), sha512]) {
@@ -170,7 +170,7 @@ test('a tag points to a manifest of its own repo', async () => {
   assert.deepEqual(await ledgerOf(pinfold, repo), [])
 })
 
-test('only a repo is a parent of tags', async () => {
+test('a tag must have a repository as its parent', async () => {
   const digest = digestOf('x')
   const tag = await plantTag(pinfold, await newRepo(), 'a')
   assertInvalid(await create(group, { name: 'a', digest }), 'parent')
@@ -180,7 +180,7 @@ test('only a repo is a parent of tags', async () => {
   for (const uid of ['x', `${group}/`]) assertInvalid(await create(uid, { name: 'a', digest }), 'parent')
 })
 
-test('permission comes before existence', async () => {
+test('checks permission before existence', async () => {
   const repo = await newRepo()
   const tag = await plantTag(pinfold, repo, 'a')
   const missing = { uid: `${repo}/${'0'.repeat(16)}` }
@@ -214,7 +214,7 @@ test('each change sends one event to the organization, with the tag or the reque
   assert.partialDeepStrictEqual(bodies, [{ uid: tag.uid, name: 'sent', digest, bundles: ['ai'] }, { uid: tag.uid }])
 })
 
-test('deleting a repo takes its tags and their place in every list along', async () => {
+test('deleting a repository deletes its tags, and removes them from each list', async () => {
   const repo = await newRepo()
   const names = ['latest', '1.0-r0', '1.0-20260101', 'sha256-abc.sig']
   const tags = await Promise.all(names.map((name) => plantTag(pinfold, repo, name)))
@@ -226,7 +226,7 @@ test('deleting a repo takes its tags and their place in every list along', async
   assert.deepEqual(ok(await operator.get(pathOf(kept))), kept)
 })
 
-test('a manifest or a repo with very many tags loses them all, and the lists forget them', async () => {
+test('deleting a manifest or a repository deletes all of its many tags, and lists no longer count them', async () => {
   const repo = await newRepo()
   const kept = await plantTag(pinfold, repo, 'kept', 'other')
   const digest = await plantManifest(pinfold, repo, 'shared by many')
@@ -257,7 +257,7 @@ test('a manifest or a repo with very many tags loses them all, and the lists for
   assert.equal((await ledgerOf(pinfold, repo)).filter(({ event }) => event === 3).length, 2 * names.length + 1)
 })
 
-test('all tags of a manifest end together, each after its own last move', async () => {
+test('all tags of a deleted manifest end together, each after its own last update', async () => {
   const repo = await newRepo()
   at('2026-05-01T10:00:00.000Z')
   const names = ['a', 'b', 'c-r1']

@@ -34,7 +34,7 @@ async function scene() {
 }
 const digestsOf = (listed: readonly Json[]) => listed.map(({ digest }) => digest).sort()
 
-test('lists manifests that were not pulled, also those that were only checked, with the time of the last check', async () => {
+test('lists manifests without pulls, including those with HEAD requests only, with the time of the last request', async () => {
   const { registry, on, note, list } = await scene()
   await using _ = registry
   const [pulled, asked, never] = await Promise.all(
@@ -63,7 +63,7 @@ test('lists manifests that were not pulled, also those that were only checked, w
   assert.deepEqual(await list(await on(40), 'days=41'), [])
 })
 
-test('identities that do not count stay known after a week, in which callers become one number', async () => {
+test('pulls of ignored identities are still excluded after a week, when stored callers are merged into one count', async () => {
   const { registry, on, note, list } = await scene()
   await using _ = registry
   const scanned = await registry.pusher.pushImage('acme/app', 'scanned')
@@ -91,7 +91,7 @@ test('identities that do not count stay known after a week, in which callers bec
   assert.equal(more.find(({ digest }) => digest === used.digest)!.lastPuller, registry.puller.uid)
 })
 
-test('parts of other manifests and protected manifests are not marked as safe to delete', async () => {
+test('does not mark parts of other manifests and protected manifests as safe to delete', async () => {
   const { registry, uid, on, list, pusherOn } = await scene()
   await using _ = registry
   const pusher = await pusherOn()
@@ -120,7 +120,7 @@ test('parts of other manifests and protected manifests are not marked as safe to
   )
 })
 
-test('pages continue behind the last one, and require the right to list manifests', async () => {
+test('pages continue after the last item, and require permission to list manifests', async () => {
   const { registry, uid, on, list } = await scene()
   await using _ = registry
   const made = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((tag) => registry.pusher.pushImage('acme/app', tag)))

@@ -30,7 +30,7 @@ const headOf = (text: string) => ({
 const suspended = async ({ operator }: Pinfold): Promise<number> =>
   (await operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0
 
-test('a log that is signed and witnessed while a witness is asked about an earlier checkpoint continues', async () => {
+test('a log can be signed and witnessed again while a witness is asked about an earlier checkpoint', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -53,7 +53,7 @@ test('a log that is signed and witnessed while a witness is asked about an earli
   assert.equal(await suspended(log), 0)
 })
 
-test('a stored cosignature of a checkpoint never replaces one of a later checkpoint', async () => {
+test('an older cosignature never replaces one of a later checkpoint', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   let held = 0
@@ -72,7 +72,7 @@ test('a stored cosignature of a checkpoint never replaces one of a later checkpo
   assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
 })
 
-test('two concurrent requests to a witness after a lost answer both continue from its stored size', async () => {
+test('after a lost answer, two concurrent requests to a witness both continue from its stored size', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -98,7 +98,7 @@ test('two concurrent requests to a witness after a lost answer both continue fro
   assert.equal(await suspended(log), 0)
 })
 
-test('a witness that reports another size each time is asked a few times, and blocks nothing', async () => {
+test('asks a witness that reports a different size each time only a few times, without blocking other logs', async () => {
   const { closing, log } = await witnessed(1)
   await using _ = closing
   let count = 0
@@ -107,7 +107,7 @@ test('a witness that reports another size each time is asked a few times, and bl
   assert.deepEqual([count, await suspended(log)], [4, 0])
 })
 
-test('a log of which a witness has seen another checkpoint of the same size signs nothing any more', async () => {
+test('stops signing a log if a witness has a different checkpoint of the same size', async () => {
   const { closing, log, repo, witnesses } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)

@@ -45,7 +45,7 @@ async function witness() {
   return { pinfold, post }
 }
 
-test('a witness signs checkpoints that extend the one it has seen, with the time', async () => {
+test('a witness signs checkpoints that extend its last one, with the time', async () => {
   const { pinfold, post } = await witness()
   await using _ = pinfold
   const own = parseVkey((await pinfold.anonymous.get('/ledger/witness/key')).text.trim())!
@@ -65,7 +65,7 @@ test('a witness signs checkpoints that extend the one it has seen, with the time
   }
 })
 
-test('a witness refuses checkpoints that contradict the one it has seen, with the errors of the protocol', async () => {
+test('a witness refuses checkpoints that contradict its last one, with the errors of the protocol', async () => {
   const { pinfold, post } = await witness()
   await using _ = pinfold
   assert.equal((await post(asked(0, 20))).status, 200)
@@ -109,7 +109,7 @@ test('a witness refuses checkpoints that contradict the one it has seen, with th
   assert.equal((await post(asked(20, 40))).status, 200)
 })
 
-test('one of several requests that extend the same checkpoint is signed', async () => {
+test('signs one of several concurrent requests that extend the same checkpoint', async () => {
   const { pinfold, post } = await witness()
   await using _ = pinfold
   const sizes = [10, 20, 30, 40]
@@ -119,13 +119,13 @@ test('one of several requests that extend the same checkpoint is signed', async 
   for (const { status, text } of answers) if (status === 409) assert.equal(text, `${seen}\n`)
 })
 
-test('a server that witnesses no log has no such address', async () => {
+test('returns 404 for the witness paths on a server that is no witness', async () => {
   await using pinfold = await startPinfold()
   assert.equal((await pinfold.anonymous.get('/ledger/witness/key')).status, 404)
   assert.equal((await pinfold.anonymous.call('POST', '/ledger/witness/add-checkpoint', asked(0, 1))).status, 404)
 })
 
-test('a witness at a private address is asked only where the list for witnesses has it', async () => {
+test('asks a witness at a private address only if the witness setting lists the address', async () => {
   const elsewhere = { issuersPrivate: ['127.0.0.1'], upstreamsPrivate: ['127.0.0.1'] }
   for (const [allowed, signatures] of [
     [{ witnessesPrivate: ['127.0.0.1'] }, 2],
@@ -138,7 +138,7 @@ test('a witness at a private address is asked only where the list for witnesses 
   }
 })
 
-test('a log asks its witnesses, and proofs use checkpoints that more than half of them have signed', async () => {
+test('a log asks its witnesses, and proofs use checkpoints that more than half of them cosigned', async () => {
   const { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim } = await witnessed(3)
   await using _ = closing
   const wanted = await policy()
@@ -179,7 +179,7 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   assert.deepEqual(provedBy(await proof(), wanted, claim), second)
 })
 
-test('a proof of the first entry behind a witnessed checkpoint ends in a checkpoint that has the entry', async () => {
+test('a proof of the first entry after a witnessed checkpoint uses a checkpoint with this entry', async () => {
   const { closing, log, org, repo, policy, claim } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -198,7 +198,7 @@ test('a proof of the first entry behind a witnessed checkpoint ends in a checkpo
   for (const [tag, letter] of ['b', 'c'].entries()) assert.equal(await proofOf(`new${tag}`, letter), 1)
 })
 
-test('each log that waits is asked about once in a run, however many there are', async () => {
+test('asks about each waiting log once per run, however many logs wait', async () => {
   const { closing, log } = await witnessed(1)
   await using _ = closing
   const { app } = log
@@ -228,7 +228,7 @@ test('each log that waits is asked about once in a run, however many there are',
   assert.equal(asked, 1)
 })
 
-test('a log sends the proof again to a witness that has forgotten its size, or has another one', async () => {
+test('sends the proof again to a witness that has lost its size or has another one', async () => {
   const { closing, log, repo, witnesses, policy, proof, claim } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -243,7 +243,7 @@ test('a log sends the proof again to a witness that has forgotten its size, or h
   assert.equal(provedBy(await proof(), await policy(), claim).size, 4)
 })
 
-test('a log of which a witness has seen more entries than it has signs nothing any more', async () => {
+test('stops signing a log if a witness has a checkpoint with more entries', async () => {
   const { closing, log, org, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -277,7 +277,7 @@ test('a log of which a witness has seen more entries than it has signs nothing a
   assert.deepEqual(next.slice(0, 2), [name, '4'])
 })
 
-test('a log that has outgrown a contradicting checkpoint of a witness signs nothing more', async () => {
+test('stops signing a log that grew beyond a contradicting checkpoint of a witness', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -293,7 +293,7 @@ test('a log that has outgrown a contradicting checkpoint of a witness signs noth
   assert.equal(await checkpoint(), last)
 })
 
-test('a new witness is asked although the log has not grown, and only configured witnesses count', async () => {
+test('asks a new witness although the log has not grown, and counts only configured witnesses', async () => {
   const { closing, log, keys, checkpoint } = await witnessed(2)
   await using _ = closing
   const { config }: { config: Partial<Config> } = log.app
@@ -306,7 +306,7 @@ test('a new witness is asked although the log has not grown, and only configured
   assert.ok(text.includes(`— ${keys[1]!.name} `) && !text.includes(`— ${keys[0]!.name} `), text)
 })
 
-test('a restored witness signs with a new key, since it may have forgotten its signatures', async () => {
+test('a restored witness signs with a new key, because it may have lost its latest signatures', async () => {
   const { pinfold } = await witness()
   await using _ = pinfold
   const key = async () => (await pinfold.anonymous.get('/ledger/witness/key')).text
@@ -316,7 +316,7 @@ test('a restored witness signs with a new key, since it may have forgotten its s
   assert.notEqual(await key(), before)
 })
 
-test('after a start on a copy of an earlier database, nothing is signed that contradicts the witnesses', async () => {
+test('after a start on a copy of an earlier database, signs nothing that contradicts the witnesses', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -331,7 +331,7 @@ test('after a start on a copy of an earlier database, nothing is signed that con
   assert.equal((await log.operator.post('/control/v1/ledgerLogs:resume')).body.logs, 1)
 })
 
-test('after a start a log is signed once more than half of its witnesses have answered, and each counts once', async () => {
+test('after a start, signs a log once more than half of its witnesses have answered, counting each once', async () => {
   const { closing, log, repo, keys, witnesses, checkpoint } = await witnessed(3)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -362,7 +362,7 @@ async function ahead({ app }: Pinfold, work: () => Promise<void>): Promise<void>
   app.clock = clock
 }
 
-test('answers of witnesses after a start count also if the clock is set back afterwards', async () => {
+test('witness answers after a start stay valid if the clock is set back', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   const size = async () => Number((await checkpoint()).split('\n')[1])
@@ -373,7 +373,7 @@ test('answers of witnesses after a start count also if the clock is set back aft
   assert.equal(await size(), before + 1)
 })
 
-test('witnesses that were away when a clock that was ahead asked them are asked again after a minute', async () => {
+test('asks unavailable witnesses again after a minute, also if the clock was ahead at the first request', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -401,7 +401,7 @@ test('witnesses that were away when a clock that was ahead asked them are asked 
   assert.equal(witnesses.length, 1)
 })
 
-test('answers of witnesses to a process whose clock was ahead do not count for the next process', async () => {
+test('witness answers to a process with a wrong clock are not valid for the next process', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -418,7 +418,7 @@ test('answers of witnesses to a process whose clock was ahead do not count for t
   assert.equal(await checkpoint(), before)
 })
 
-test('a witness that does not know the log blocks nothing', async () => {
+test('a witness that does not know the log does not block signing', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   const other: Partial<Config> = witnesses[0]!.app.config
@@ -430,7 +430,7 @@ test('a witness that does not know the log blocks nothing', async () => {
   assert.notEqual(await checkpoint(), before)
 })
 
-test('neither the log nor the requests to a witness contain a name or a digest of fifty private repositories', async () => {
+test('neither the log nor witness requests contain names or digests of fifty private repositories', async () => {
   const { closing, log, org, checkpoint } = await witnessed(1)
   await using _ = closing
   const told: string[] = []
@@ -467,7 +467,7 @@ test('neither the log nor the requests to a witness contain a name or a digest o
   assert.ok(told.join('').includes(`${org}`), 'the log itself is named, by the uid of its organization')
 })
 
-test('a witness is asked over plain http only where that is allowed for upstreams', async () => {
+test('asks a witness over plain http only if http is allowed for upstreams', async () => {
   const { closing, log, witnesses } = await witnessed(1)
   await using _ = closing
   const own = log.app.config.ledgerWitnesses[0]!

@@ -18,11 +18,13 @@ after(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-test('has an input for every method and every entry point', { skip }, () => {
+test('the test has an input for each method and each entry point', { skip }, () => {
   assert.deepEqual(missingTargets(server!.facts, inputs), [])
 })
 
-test('no largest input takes a long turn or much memory', { skip }, async (t) => {
+test('the largest input of each request neither blocks the event loop for long nor needs much memory', {
+  skip,
+}, async (t) => {
   const { over, stale, unsent } = await runGuard(server!, someInputs(inputs))
   assert.deepEqual(over, [])
   // These are few inputs of many, so that the others that an entry stands for may still exceed one.
@@ -30,6 +32,6 @@ test('no largest input takes a long turn or much memory', { skip }, async (t) =>
   assert.deepEqual(unsent, [])
 })
 
-test('the inputs reach every method and every entry point', { skip }, async () => {
+test('the inputs reach each method and each entry point', { skip }, async () => {
   assert.deepEqual(unreached(server!.facts, await server!.reached()), [])
 })

@@ -18,7 +18,7 @@ async function send(lines: readonly string[]): Promise<string> {
 
 const statusOf = (text: string): number => Number(text.split(' ')[1])
 
-test('an absolute target is served as the path in it', async () => {
+test('serves the path in an absolute request target', async () => {
   const token = await registry.tokenFor(registry.puller.uid, { audience: host })
   const authorization = `Authorization: Bearer ${token}`
   const expected: [target: string, status: number][] = [
@@ -36,13 +36,13 @@ test('an absolute target is served as the path in it', async () => {
   }
 })
 
-test('an absolute target is challenged under its own host', async () => {
+test('the challenge for an absolute target names its host', async () => {
   const text = await send([`GET http://${host}/v2/ HTTP/1.1`, `Host: ${host}`])
   assert.equal(statusOf(text), 401)
   assert.match(text, new RegExp(`realm="http://${host.replaceAll('.', '\\.')}/token"`))
 })
 
-test('an absolute target needs the same host in the header field, and two header fields are refused', async () => {
+test('an absolute target requires the same host in the Host header, and two Host headers are refused', async () => {
   const bad = [
     [`GET http://other.example/v2/ HTTP/1.1`, `Host: ${host}`],
     [`GET http://${host}/v2/ HTTP/1.1`],

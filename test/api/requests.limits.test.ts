@@ -117,7 +117,7 @@ const limits: Limit[] = [
   ],
 ]
 for (const [what, most, refusal, ask] of limits) {
-  test(`a request may name up to ${most} ${what}`, async () => {
+  test(`a request accepts up to ${most} ${what}`, async () => {
     assert.doesNotMatch(await ask(most), refusal)
     assert.match(await ask(most + 1), refusal)
   })

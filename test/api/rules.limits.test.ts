@@ -66,7 +66,7 @@ const kinds: Record<string, Kind> = {
   },
 }
 for (const [what, { path, most, body, verb = '', table }] of Object.entries(kinds)) {
-  test(`an organization has at most ${most} ${what}, without those of others`, async () => {
+  test(`an organization has at most ${most} ${what}; those of others do not count`, async () => {
     const folders: string[] = []
     for (const name of ['one', 'two']) folders.push((await pinfold.seed.group(org, { name: `${name} ${what}` })).uid)
     const make = (i: number) => owner.post(`/registry/v2/${path}/${folders[i % 2]}${verb}`, body(i))
@@ -81,7 +81,7 @@ for (const [what, { path, most, body, verb = '', table }] of Object.entries(kind
   })
 }
 
-test(`a risk is accepted at most ${mostOfOne} times at one scope`, async () => {
+test(`a risk can be accepted at most ${mostOfOne} times in one scope`, async () => {
   const accept = (vulnerability: string, scope = org) =>
     owner.post(`/registry/v2/riskAcceptances/${scope}`, { vulnerability, reason: 'known', expireTime: untilTime })
   for (let i = 0; i < mostOfOne; i++) ok(await accept('CVE-2026-0001'))
@@ -89,7 +89,7 @@ test(`a risk is accepted at most ${mostOfOne} times at one scope`, async () => {
   ok(await accept('CVE-2026-0002'))
 })
 
-test('a scope and an organization trust a limited number of signers', async () => {
+test('limits the trusted signers of a scope and of an organization', async () => {
   const trust = (scope: string, name: string) => {
     const signer = { name, publicKey: pemOf(keysOf.ed25519!()), reason: 'they build it', expireTime: untilTime }
     return owner.post(`/registry/v2/vexSigners/${scope}`, signer)

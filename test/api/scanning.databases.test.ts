@@ -40,7 +40,7 @@ async function scan(layer: LayerEntries | Buffer): Promise<{ found: string[]; ga
 const debian = { 'etc/os-release': 'ID=debian\nVERSION_ID="12"\n' }
 const flask = pythonPackage('flask', '2.0.0')
 
-test('finds vulnerabilities of dpkg packages in every state with files on disk', async () => {
+test('finds vulnerabilities of dpkg packages in each state with files on disk', async () => {
   const database = (state: string) => ({
     ...debian,
     'var/lib/dpkg/status': `Package: libcurl4\nStatus: ${state}\nSource: curl\nVersion: 8.0-1\nArchitecture: amd64\n`,
@@ -52,7 +52,7 @@ test('finds vulnerabilities of dpkg packages in every state with files on disk',
   assert.deepEqual(found, ['CVE-2026-flask'])
 })
 
-test('shows a coverage gap for an entry without a version, beside the findings of the others', async () => {
+test('reports a coverage gap for an entry without a version, and finds vulnerabilities of the others', async () => {
   const layer = apkLayer('alpine', '3.19', ['libssl3 3.1.4-r2 openssl'])
   const broken = { ...layer, 'lib/apk/db/installed': `${layer['lib/apk/db/installed']}\nP:musl\nA:x86_64\n` }
   assert.deepEqual(await scan(broken), {
@@ -61,7 +61,7 @@ test('shows a coverage gap for an entry without a version, beside the findings o
   })
 })
 
-test('shows a coverage gap for a distribution without a readable database, also beside language packages', async () => {
+test('reports a coverage gap for a distribution without a readable database, also beside language packages', async () => {
   const missing = (id: string) => `UNIDENTIFIED: no package database of ${id} could be read`
   assert.deepEqual(await scan({ ...debian, ...flask }), { found: ['CVE-2026-flask'], gaps: [missing('debian')] })
   const arch = { 'etc/os-release': 'ID=arch\n', 'var/lib/pacman/local/curl-8-1/desc': '%NAME%\ncurl\n' }
@@ -83,7 +83,7 @@ test('shows a coverage gap for a distribution without a readable database, also 
   })
 })
 
-test('finds vulnerabilities in a zstd layer of several frames', async () => {
+test('finds vulnerabilities in a zstd layer with several frames', async () => {
   const archive = await tarOf(apkLayer('alpine', '3.19', ['libssl3 3.1.4-r2 openssl']))
   const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 2])
   const frames = [archive.subarray(0, 512), archive.subarray(512)].map((part) => zstdCompressSync(part))

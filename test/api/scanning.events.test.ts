@@ -47,7 +47,7 @@ const short = (events: Json[]): string[] =>
 
 const ssl = ['libssl3 3.1.4-r2 openssl', 'libcrypto3 3.1.4-r2 openssl', 'musl 1-r0']
 let image = ''
-test('findings that are known when an image is pushed are no event', async () => {
+test('sends no event for findings that are known when an image is pushed', async () => {
   await sync(recordAbout('CVE-2026-1', eco, 'musl', '9'))
   const events = await told(async () => {
     image = await push('acme/app', ssl, '1.0')
@@ -57,7 +57,7 @@ test('findings that are known when an image is pushed are no event', async () =>
   assert.deepEqual(events, [])
 })
 
-test('a record that comes after the push is one event for each repo, with its tags, and no blob is read', async () => {
+test('a record after the push sends one event for each repository, with its tags, and reads no blob', async () => {
   const { read } = registry.app.blobs
   let reads = 0
   registry.app.blobs.read = (location) => {
@@ -88,7 +88,7 @@ test('a record that comes after the push is one event for each repo, with its ta
   assert.deepEqual(await told(async () => undefined), [])
 })
 
-test('a change of wording, or the same finding by another source, sends no event', async () => {
+test('sends no event for a change of wording, or for the same finding from another source', async () => {
   const events = await told(async () => {
     await sync(recordAbout('ALPINE-CVE-2026-2', eco, 'openssl', '10', { upstream: ['CVE-2026-2'], summary: 'else' }))
     await sync(recordAbout('OTHER-2', eco, 'openssl', '9', { upstream: ['CVE-2026-2'] }))
@@ -106,7 +106,7 @@ test('a finding is resolved when its last record is withdrawn', async () => {
   assert.deepEqual(events[0]!.body.repo_id, app)
 })
 
-test('sends no event for a finding that is gone before it was reported', async () => {
+test('sends no event for a finding that disappears before it was reported', async () => {
   const events = await told(async () => {
     await sync(recordAbout('CVE-2026-3', eco, 'zlib', '9'))
     await sync(recordAbout('CVE-2026-3', eco, 'zlib', '1-r0'))
@@ -114,7 +114,7 @@ test('sends no event for a finding that is gone before it was reported', async (
   assert.deepEqual(events, [])
 })
 
-test('images without a tag, and risks that are accepted, are no events', async () => {
+test('sends no event for images without a tag, and for accepted risks', async () => {
   await push('acme/app', ['odd 1-r0'])
   assert.deepEqual(await told(() => sync(recordAbout('CVE-2026-4', eco, 'odd', '9'))), [])
   const expireTime = new Date(now + 86_400_000).toISOString()
@@ -124,7 +124,7 @@ test('images without a tag, and risks that are accepted, are no events', async (
   assert.deepEqual(short(events), ['found acme/app CVE-2026-5 1.0,latest'])
 })
 
-test('sends no event for a newer image about findings that were known before it', async () => {
+test('sends no event for findings in a newer image that were known before the image', async () => {
   await sync(recordAbout('CVE-2026-6', eco, 'libssl3', '9'))
   await push('acme/worker', ['libssl3 3.1.4-r2 openssl', 'new 1-r0'], 'new')
   const events = await told(async () => undefined)
@@ -146,7 +146,7 @@ test('the first read of a source sends no events, and later reads do', async () 
   assert.deepEqual(short(imported), ['found acme/app CVE-2026-23 flask'])
 })
 
-test('an advisory of one organization is reported for its own repositories only, although others have the same packages', async () => {
+test('an advisory of one organization sends events only for its own repositories, although others have the same packages', async () => {
   const {
     seed,
     app: { db },
@@ -183,7 +183,7 @@ test('an advisory of one organization is reported for its own repositories only,
   assert.deepEqual(await saidBy(other.uid, 'CVE-2026-62', withdrawn), ['resolved beside/app CVE-2026-62 shared'])
 })
 
-test('an interrupted run resumes after the last reported repo', async () => {
+test('an interrupted run continues after the last reported repository', async () => {
   await sync(recordAbout('CVE-2026-7', eco, 'musl', '9'))
   const { db } = registry.app
   const events = await told(async () => {
@@ -199,7 +199,7 @@ test('an interrupted run resumes after the last reported repo', async () => {
   assert.deepEqual(short(events), ['found acme/worker CVE-2026-7 latest'])
 })
 
-test('events cover all packages of different images that change one after the other', async () => {
+test('sends events for all packages of several images that change one after the other', async () => {
   const aliased = (id: string, name: string) => recordAbout(id, eco, name, '9', { upstream: ['CVE-2026-40'] })
   await push('acme/app', ['one 1-r0'], 'one')
   const events = await told(async () => {
@@ -210,7 +210,7 @@ test('events cover all packages of different images that change one after the ot
   assert.deepEqual(short(events), ['found acme/app CVE-2026-40 one', 'found acme/worker CVE-2026-40 two'])
 })
 
-test('does not report a finding as resolved that may still exist or is only partly stored', async () => {
+test('does not report a finding as resolved if it can still exist or is only partly stored', async () => {
   const taken = { withdrawTime: '2026-03-01T00:00:00.000Z' }
   await push('acme/app', ['three 1-r0', 'four strange'], 'three')
   await push('acme/worker', ['three 1-r0', 'five 1-r0'], 'three')
@@ -239,7 +239,7 @@ test('does not report a finding as resolved that may still exist or is only part
   assert.deepEqual(await told(async () => undefined), [])
 })
 
-test('does not report a finding as resolved that is back before all findings are stored again', async () => {
+test('does not report a finding as resolved if it returns before all findings are stored again', async () => {
   const taken = { withdrawTime: '2026-03-01T00:00:00.000Z' }
   await push('acme/worker', ['back 1-r0'], 'back')
   await sync(recordAbout('CVE-2026-44', eco, 'back', '9'))
@@ -259,7 +259,7 @@ test('does not report a finding as resolved that is back before all findings are
   assert.deepEqual(await told(async () => undefined), [])
 })
 
-test('packages whose comparison never ended do not block the events of others', async () => {
+test('packages whose comparison never ended do not block events of others', async () => {
   await push('acme/app', ['held 1-r0', 'six 1-r0'], 'six')
   const { db } = registry.app
   const stuck = Array.from({ length: 250 }, (_, i) => recordAbout(`CVE-2020-${i}`, eco, 'held', '9'))

@@ -61,7 +61,7 @@ async function exported(digest: string, format: string): Promise<Json> {
   return JSON.parse(answer.document)
 }
 
-test('CycloneDX has each vulnerability with its packages, and its assessment as the analysis', async () => {
+test('CycloneDX contains each vulnerability with its packages, and its assessment as analysis', async () => {
   const document = await exported(image, 'cyclonedx')
   checkCycloneDx(document)
   const said = document.vulnerabilities.map((one: Json) => [one.id, one.analysis?.state ?? '', one.affects.length])
@@ -87,7 +87,7 @@ test('CycloneDX has each vulnerability with its packages, and its assessment as 
   assert.equal(readScanReport(Buffer.from(JSON.stringify(document))).vulnerabilities.length, 4)
 })
 
-test('OpenVEX states each vulnerability of the image with its packages as subcomponents', async () => {
+test('OpenVEX contains each vulnerability of the image with its packages as subcomponents', async () => {
   const document = await exported(image, 'openvex')
   checkOpenVex(document)
   const said = document.statements.map(({ vulnerability, status, products }: Json) => {
@@ -105,7 +105,7 @@ test('OpenVEX states each vulnerability of the image with its packages as subcom
   assert.deepEqual(document.statements[0].products[0].hashes, { 'sha-256': image.slice(7) })
 })
 
-test('SARIF has a result for each package, and findings that do not count are suppressed', async () => {
+test('SARIF has a result for each package, and marks ignored findings as suppressed', async () => {
   const document = await exported(image, 'sarif')
   checkSarif(document)
   const [run] = document.runs
@@ -122,7 +122,7 @@ test('SARIF has a result for each package, and findings that do not count are su
   assert.equal(readScanReport(Buffer.from(JSON.stringify(document))).vulnerabilities.length, 4)
 })
 
-test('an image in which nothing is found is clean only where nothing is unknown', async () => {
+test('an export shows an image without findings as clean only if it has no coverage gap', async () => {
   const whole = await exported(clean, 'cyclonedx')
   checkCycloneDx(whole)
   assert.deepEqual([whole.vulnerabilities, whole.metadata.properties], [[], undefined])
@@ -140,7 +140,7 @@ test('an image in which nothing is found is clean only where nothing is unknown'
   assert.match(message, /not scanned completely: NO_SOURCE Alpine:v3.18/)
 })
 
-test('exporting requires the rights for findings, and errors name their field', async () => {
+test('exporting requires permission to see findings, and errors name the field', async () => {
   assertDenied(await (await registry.as((await registry.seed.person()).uid)).get(path(image, 'cyclonedx')))
   assertInvalid(await owner.get(path(image, 'spdx')), 'format')
   assertInvalid(await owner.get(path('latest', 'cyclonedx')), 'digest')

@@ -42,7 +42,7 @@ const exception = (more: Json = {}): Json => ({ digest, reason: 'known', expireT
 const make = async (more: Json = {}, place = repo): Promise<Json> =>
   ok(await owner.post(`${path}/${place}`, gate(more)))
 
-test('a gate is made, read, listed, changed and deleted, each with its event', async () => {
+test('an admission policy can be created, read, listed, changed and deleted, each with an event', async () => {
   let made: Json = {}
   const [created] = await eventsOf(pinfold, async () => {
     made = await make()
@@ -106,7 +106,7 @@ test('stores each kind of rule unchanged', async () => {
   }
 })
 
-test('a new gate counts unknown severities as high, and an update that does not name them keeps what the gate has', async () => {
+test('a new policy treats unknown severities as high, and an update without this field keeps its value', async () => {
   const howOf = async (uid: string) => ok(await owner.get(`${path}/${uid}`)).vulnerabilities.unknownSeverity
   const { uid } = await make()
   assert.equal(await howOf(uid), 'COUNTED_AS_HIGH')
@@ -124,7 +124,7 @@ test('a new gate counts unknown severities as high, and an update that does not 
   ok(await owner.delete(`${path}/${uid}`))
 })
 
-test('a gate that an earlier release stored does not count unknown severities', async () => {
+test('a policy stored by an earlier release does not count unknown severities', async () => {
   const { uid } = await make()
   const rule = JSON.stringify({
     kind: 'vulnerabilities',
@@ -170,7 +170,7 @@ test('refuses invalid values and names the field', async () => {
   assertNotFound(await owner.post(`${path}/${missing}`, gate()), 'iam.pinfold.dev/Group', missing)
 })
 
-test('an exception has a digest, a reason and an end, is revoked once, and stays to be seen', async () => {
+test('an exemption needs a digest, a reason and an expiry, can be revoked once, and stays visible', async () => {
   for (const [member, wrong] of [
     ['digest', { digest: 'latest' }],
     ['reason', { reason: ' ' }],
@@ -198,7 +198,7 @@ test('an exception has a digest, a reason and an end, is revoked once, and stays
   assert.equal(audit.length, 2)
 })
 
-test('denies callers without the permission to manage, see or check gates and exceptions', async () => {
+test('denies callers without permission to manage, see or check policies and exemptions', async () => {
   const made = await make()
   const excepted = ok(await owner.post(`${exceptionsPath}/${repo}`, exception()))
   for (const client of [viewer, editor, stranger, elsewhere]) {
@@ -219,7 +219,7 @@ test('denies callers without the permission to manage, see or check gates and ex
   ok(await owner.delete(`${path}/${made.uid}`))
 })
 
-test('a check needs a tag or a digest of the repo, and finds existing ones only', async () => {
+test('a check requires an existing tag or digest of the repository', async () => {
   const check = (body: Json, uid = repo) => owner.post(`/registry/v1/repos/${uid}:checkPolicies`, body)
   assertInvalid(await check({}), 'digest')
   assertInvalid(await check({ tag: 'a', digest }), 'tag')
@@ -231,7 +231,7 @@ test('a check needs a tag or a digest of the repo, and finds existing ones only'
   assertNotFound(await check({ digest }, missing), 'registry.pinfold.dev/Repo', missing)
 })
 
-test('over gRPC a gate and a check are the same', async () => {
+test('gRPC manages and checks admission policies like REST', async () => {
   await using registry = await startRegistry()
   const { digest } = await registry.pusher.pushImage('acme/app', 'latest')
   const { repo: pushed } = await registry.app.paths.find('acme/app')
@@ -249,7 +249,7 @@ test('over gRPC a gate and a check are the same', async () => {
   assert.deepEqual({ ...(toJson(CheckedPolicySchema, said.results[0]!) as Json), gaps: [] }, results[0])
 })
 
-test('lists gates in pages, and limits their number for each organization', async () => {
+test('lists admission policies in pages, and limits their number per organization', async () => {
   const { seed, operator } = pinfold
   const { uid } = await seed.group('', { name: 'many' })
   for (let i = 0; i < 50; i++) ok(await operator.post(`${path}/${uid}`, gate({ name: `g${i}` })))

@@ -78,7 +78,7 @@ test('counts each package with a vulnerability once, and no packages of other or
   await registry.app.db.tx((tx) => tx.run(sql`UPDATE findings SET place = '' WHERE component_id = ${all[0]!}`))
 })
 
-test('images that wait to be compared count as unknown, however many of others do', async () => {
+test('images that wait for comparison count as unknown, also behind many images of others', async () => {
   const unknown = async (client = viewer) =>
     (await listed('vulnerableImages?vulnerability=CVE-2026-1', client)).unknownImages
   assert.deepEqual([await unknown(), await unknown(registry.operator)], [0, 0])
@@ -88,7 +88,7 @@ test('images that wait to be compared count as unknown, however many of others d
   assert.deepEqual([await unknown(), await unknown(registry.operator)], [1, 1])
 })
 
-test('images of which a part could not be read count as unknown', async () => {
+test('images with an unreadable part count as unknown', async () => {
   await push(['musl 1-r0'], 'whole')
   const before = await listed('imagesWithPackage?name=flask')
   await push(['musl 1-r0'], 'part', '3.19.1', broken)
@@ -96,7 +96,7 @@ test('images of which a part could not be read count as unknown', async () => {
   assert.deepEqual([unknownImages, moreUnknownImages], [before.unknownImages + 1, false])
 })
 
-test('compares findings of a base image as unknown rather than resolved if the image was not fully scanned', async () => {
+test('base image findings count as unknown, not resolved, if the image was scanned incompletely', async () => {
   const base = await push(['libssl3 3.1.4-r2 openssl', 'zlib 1-r0'], 'base')
   const compare = async (digest: string) => {
     const path = `repos/${app}/digests/${digest}/comparison?baseDigest=${base}`

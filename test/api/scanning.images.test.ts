@@ -43,7 +43,7 @@ const having = async (query: string, client = viewer): Promise<Json> =>
   ok(await client.get(`/registry/v2/imagesWithPackage?${query}`))
 const shown = ({ images }: Json): string[] => images.map(({ digest, tags }: Json) => `${digest} ${tags.join()}`).sort()
 
-test('a vulnerability leads to its images and the tags that point to them, by any of its names', async () => {
+test('finds the images with a vulnerability and their tags, by each of its names', async () => {
   for (const name of ['CVE-2026-1', 'ALPINE-CVE-2026-1']) {
     const found = await vulnerable(`vulnerability=${name}`)
     assert.deepEqual(shown(found), [`${first} 1.0`, `${other} latest`].sort())
@@ -63,7 +63,7 @@ test('a vulnerability leads to its images and the tags that point to them, by an
   assert.deepEqual((await vulnerable('vulnerability=CVE-1999-1')).images, [])
 })
 
-test('finds images by records that arrive later, and not by withdrawn ones', async () => {
+test('finds images by records that arrive later, and not by withdrawn records', async () => {
   const about = (more: object = {}) => recordAbout('CVE-2026-7', 'Alpine:v3.19', 'zlib', '9', more)
   await readSource(registry.app, 'Alpine:v3.19', [about()])
   assert.deepEqual(shown(await vulnerable('vulnerability=CVE-2026-7')), [`${first} 1.0`])
@@ -71,13 +71,13 @@ test('finds images by records that arrive later, and not by withdrawn ones', asy
   assert.deepEqual((await vulnerable('vulnerability=CVE-2026-7')).images, [])
 })
 
-test('a version that cannot be compared is uncertain, and not left out', async () => {
+test('a version that cannot be compared is listed as uncertain', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-8', 'Alpine:v3.19', 'odd', '9')])
   const [image] = (await vulnerable('vulnerability=CVE-2026-8')).images
   assert.deepEqual([image.digest, image.state, image.severity], [other, 'UNCERTAIN', 'unknown'])
 })
 
-test('pages are parts of the same list', async () => {
+test('pages together contain the complete list', async () => {
   const query = 'vulnerability=CVE-2026-2&pageSize=1'
   await push('acme/team/worker', ['musl 1.2.4-r2'], 'two')
   const all = shown(await vulnerable('vulnerability=CVE-2026-2'))
@@ -100,7 +100,7 @@ test('pages are parts of the same list', async () => {
   )
 })
 
-test('lists only images that the caller may list, for any scope', async () => {
+test('lists only images that the caller can list, in each scope', async () => {
   assert.deepEqual(shown(await vulnerable('vulnerability=CVE-2026-1', ofApp)), [`${first} 1.0`])
   assert.deepEqual(shown(await vulnerable(`vulnerability=CVE-2026-1&scopeUid=${worker}`)), [`${other} latest`])
   assert.deepEqual((await vulnerable('vulnerability=CVE-2026-1', stranger)).images, [])
@@ -144,7 +144,7 @@ test('finds images by the name, source package, version or version range of a pa
   assert.deepEqual([packages[0].version, uncertain], ['not-a-version', true])
 })
 
-test('a package URL names a package with its distribution, with a version or without', async () => {
+test('a package URL selects a package with its distribution, with or without a version', async () => {
   const url = (text: string) => `purl=${encodeURIComponent(text)}`
   assert.equal((await having(url('pkg:apk/alpine/libssl3'))).images.length, 3)
   assert.deepEqual(shown(await having(url('pkg:apk/alpine/libssl3@3.1.4-r5?arch=x86_64'))), [`${second} 1.1`])
@@ -153,7 +153,7 @@ test('a package URL names a package with its distribution, with a version or wit
   assert.equal((await having(url('pkg:pypi/Flask'))).images.length, 4)
 })
 
-test('a question that makes no sense names its field', async () => {
+test('an error for an invalid request names the field', async () => {
   const fails = async (path: string, field: string) => assertInvalid(await viewer.get(`/registry/v2/${path}`), field)
   await fails('vulnerableImages', 'vulnerability')
   await fails('vulnerableImages?vulnerability=a%20b', 'vulnerability')
@@ -167,7 +167,7 @@ test('a question that makes no sense names its field', async () => {
   await fails('imagesWithPackage?name=a&version=1&versionRange=%3E2', 'version_range')
 })
 
-test('the packages of an image are listed with where they come from', async () => {
+test('lists the packages of an image with their origin', async () => {
   const path = `/registry/v2/repos/${app}/digests/${first}/packages`
   const { packages, gaps } = ok(await ofApp.get(path))
   assert.deepEqual(gaps, [])
@@ -202,7 +202,7 @@ test('the packages of an image are listed with where they come from', async () =
 const compared = (digest: string, base: string, more = '') =>
   `/registry/v2/repos/${app}/digests/${digest}/comparison?baseDigest=${base}${more}`
 
-test('two images are compared in packages and in vulnerabilities', async () => {
+test('compares two images by packages and by vulnerabilities', async () => {
   const { added, removed, changed, found, resolved } = ok(await ofApp.get(compared(second, first)))
   assert.deepEqual(
     added.map(({ name }: Json) => name),
@@ -229,7 +229,7 @@ test('two images are compared in packages and in vulnerabilities', async () => {
   )
 })
 
-test('shows the coverage gaps of both images, and resolves nothing that is not known', async () => {
+test('a comparison shows the coverage gaps of both images, and reports unknown findings as unresolved', async () => {
   const whole = ok(await ofApp.get(compared(second, first)))
   // No source speaks of PyPI.
   assert.deepEqual(
@@ -247,7 +247,7 @@ test('shows the coverage gaps of both images, and resolves nothing that is not k
   await runDuty(registry.app, matchPackages)
 })
 
-test('a comparison takes the same rights at both images', async () => {
+test('a comparison requires the same permissions for both images', async () => {
   assertDenied(await stranger.get(compared(first, second)))
   assertDenied(await ofApp.get(compared(first, other, `&baseRepoUid=${worker}`)))
   assertInvalid(await viewer.get(compared(first, other, '&baseRepoUid=x')), 'base_repo_uid')
@@ -255,7 +255,7 @@ test('a comparison takes the same rights at both images', async () => {
   assertNotFound(await viewer.get(compared(first, other)), 'registry.pinfold.dev/Image', other)
 })
 
-test('an image that was deleted is not listed any more', async () => {
+test('does not list a deleted image', async () => {
   const gone = await push('acme/team/worker', ['zlib 1.1-r0'])
   assert.equal((await having('name=zlib&version=1.1-r0')).images.length, 1)
   const pusher = await registry.registryOperator
@@ -263,7 +263,7 @@ test('an image that was deleted is not listed any more', async () => {
   assert.deepEqual((await having('name=zlib&version=1.1-r0')).images, [])
 })
 
-test('an image with the same packages is found only by callers who may list it, also in another organization', async () => {
+test('an image with the same packages is found only by callers who can list it, also in another organization', async () => {
   const lines = ['libssl3 3.1.4-r2 openssl', 'same 1-r0']
   const beside = await registry.seed.group('', { name: 'beside' })
   const digest = await push('acme/shop/app', lines, 'same')

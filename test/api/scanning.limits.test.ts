@@ -37,7 +37,7 @@ async function inDays(work: () => Promise<unknown>, days: number): Promise<void>
   }
 }
 
-test(`a scanner is for at most ${mostGroups} groups`, async () => {
+test(`a scanner can serve at most ${mostGroups} groups`, async () => {
   const groups = (count: number) => Array.from({ length: count }, (_, i) => `${i}`.padStart(40, '0'))
   assertInvalid(
     await put({ name: 'of-groups', url: 'http://127.0.0.1:9', groups: groups(mostGroups + 1) }),
@@ -47,7 +47,7 @@ test(`a scanner is for at most ${mostGroups} groups`, async () => {
   ok(await (await api()).post('/control/v1/scanners:remove', { name: 'of-groups' }))
 })
 
-test(`a server has at most ${mostScanners} scanners, which can be changed at that limit`, async () => {
+test(`a server has at most ${mostScanners} scanners, which can still be changed at this limit`, async () => {
   const names = Array.from({ length: mostScanners }, (_, i) => `scanner${i}`)
   for (const name of names) ok(await put({ name, url: 'http://127.0.0.1:9' }))
   assertError(await put({ name: 'another', url: 'http://127.0.0.1:9' }), 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
@@ -56,7 +56,7 @@ test(`a server has at most ${mostScanners} scanners, which can be changed at tha
   assert.deepEqual(await scanners(), [])
 })
 
-test('a scan whose report fails is ordered eight times', async () => {
+test('requests a scan up to eight times if its report fails', async () => {
   await using adapter = await startAdapter((what, res) => {
     if (what !== 'report') return false
     res.writeHead(500).end()
@@ -73,7 +73,7 @@ test('a scan whose report fails is ordered eight times', async () => {
   ok(await (await api()).post('/control/v1/scanners:remove', { name: 'finder' }))
 })
 
-test('a report that cannot be read is tried ten times', async () => {
+test('tries to read an unreadable report ten times', async () => {
   const { app } = registry
   const { digest } = await pushLayers(await registry.registryAs(registry.pusher.uid), 'acme/app', [{ text: 'x' }])
   const path = `/registry/v2/repos/${repo}/digests/${digest}/scanReports`

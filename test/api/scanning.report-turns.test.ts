@@ -42,7 +42,7 @@ async function readAll(): Promise<string[]> {
   return order
 }
 
-test('an organization whose reports take long gets a quarter of the time, and all of it while no other waits', async () => {
+test('an organization with slow reports gets a quarter of the time, or all of it if no other waits', async () => {
   const [slow, quick] = [await newOrganization('a-slow'), await newOrganization('b-quick')]
   const long = new Set<string>()
   for (const image of ['a', 'b', 'c']) long.add((await slow(image)).digest)
@@ -65,7 +65,7 @@ test('an organization whose reports take long gets a quarter of the time, and al
   assert.match(order, /^q?Sq{8,9}SS$/)
 })
 
-test('a report that takes long gives way to others that wait, and is read to its end when its turn comes', async () => {
+test('a slow report yields to waiting reports, and is read completely later', async () => {
   const [slow, quick] = [await newOrganization('c-slow'), await newOrganization('d-quick')]
   const long = await slow('a')
   const other = await quick('a')

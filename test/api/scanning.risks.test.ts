@@ -60,7 +60,7 @@ const counted = async (repo = 'acme/shop/app', from = ''): Promise<string[][]> =
   return items.map(({ cveIds }: Json) => cveIds)
 }
 
-test('counts findings whose risk is not accepted', async () => {
+test('does not count findings with an accepted risk', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [
     recordAbout('ALPINE-CVE-2026-1', 'Alpine:v3.19', 'openssl', '9', { upstream: ['CVE-2026-1'] }),
     recordAbout('CVE-2026-2', 'Alpine:v3.19', 'musl', '9'),
@@ -73,7 +73,7 @@ test('counts findings whose risk is not accepted', async () => {
 })
 
 let accepted: Json
-test('a risk that is accepted in a folder does not count there, and is shown with actor and reason', async () => {
+test('a risk accepted in a folder is not counted in this folder, and is shown with actor and reason', async () => {
   await at('2026-03-02T08:00:00Z')
   const events = await eventsOf(registry, async () => {
     accepted = ok(await accept(folder, { vulnerability: 'ALPINE-CVE-2026-1' }))
@@ -108,7 +108,7 @@ test('a risk that is accepted in a folder does not count there, and is shown wit
   ])
 })
 
-test('a report of a digest applies acceptances of one of its repos only', async () => {
+test('a report by digest uses the accepted risks of one of its repositories only', async () => {
   await pushAndScan(registry, 'acme/worker', apkLayer('alpine', '3.19.1', ['libssl3 1-r0 openssl']), 'same')
   const pusher = await registry.registryAs(registry.pusher.uid)
   assert.ok(pusher)
@@ -118,7 +118,7 @@ test('a report of a digest applies acceptances of one of its repos only', async 
   assert.ok(!(await reported()).includes('CVE-2026-1'))
 })
 
-test('reports of past days stay the same after a risk is accepted', async () => {
+test('accepting a risk does not change reports of past days', async () => {
   const of = async (query: string) => (await viewer.get(`/registry/v1/vuln_reports/${query}`)).text
   const query = 'counts?repo=acme/shop/app&tag=latest&from=2026-03-01T00:00:00Z&to=2026-03-02T23:59:59Z'
   await at('2026-03-03T08:00:00Z')
@@ -128,7 +128,7 @@ test('reports of past days stay the same after a risk is accepted', async () => 
   assert.equal(await of(query), before)
 })
 
-test('a record about several vulnerabilities counts for those that were not accepted', async () => {
+test('a record with several vulnerabilities counts for those without an accepted risk', async () => {
   ok(await accept(app, { vulnerability: 'CVE-2026-11' }))
   assert.deepEqual(await counted(), [['CVE-2026-12']])
 })
@@ -147,7 +147,7 @@ test('a risk can be accepted for a single image or package', async () => {
   ok(await owner.post(`${base}/${made.uid}:revoke`, {}))
 })
 
-test('a revoked acceptance makes the risk count again, and is still listed', async () => {
+test('a revoked acceptance is still listed, and the risk counts again', async () => {
   await at('2026-03-04T08:00:00Z')
   let revoked: Json = {}
   const events = await eventsOf(registry, async () => {
@@ -168,7 +168,7 @@ test('a revoked acceptance makes the risk count again, and is still listed', asy
   assert.equal(audit.length, 2)
 })
 
-test('an expired acceptance makes the risk count at once, and a job sends one event', async () => {
+test('after an acceptance expires, the risk counts at once, and a job sends one event', async () => {
   await at('2026-03-19T23:59:00Z')
   assert.ok(!(await counted())[0]!.includes('CVE-2026-2'))
   assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksJob)), [])
@@ -186,7 +186,7 @@ test('an expired acceptance makes the risk count at once, and a job sends one ev
   assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksJob)), [])
 })
 
-test('accepting and revoking require the right to manage vulnerabilities there, and reading the right to see reports', async () => {
+test('accepting and revoking require permission to manage vulnerabilities, and reading requires permission to see reports', async () => {
   const expireTime = '2026-04-01T00:00:00.000Z'
   for (const client of [viewer, stranger, elsewhere]) {
     assertDenied(await accept(app, { expireTime }, client))
@@ -202,7 +202,7 @@ test('accepting and revoking require the right to manage vulnerabilities there, 
   assertNotFound(await viewer.get(`${base}/${missing}`), 'registry.pinfold.dev/RiskAcceptance', missing)
 })
 
-test('a statement without a reason, an end or a vulnerability is refused, and each field named', async () => {
+test('refuses an acceptance without a reason, an expiry or a vulnerability, and names each field', async () => {
   const field = (name: string) => `risk_acceptance.${name}`
   const fails = async (more: Json, ...fields: string[]) => assertInvalid(await accept(app, more), ...fields.map(field))
   const expireTime = '2026-04-01T00:00:00.000Z'
@@ -217,7 +217,7 @@ test('a statement without a reason, an end or a vulnerability is refused, and ea
   await fails({ expireTime: '2028-03-01T00:00:00Z' }, 'expire_time')
 })
 
-test('lists show acceptances in force, in pages, and ended ones on request', async () => {
+test('lists active acceptances in pages, and ended ones on request', async () => {
   const expireTime = '2026-04-01T00:00:00.000Z'
   for (const id of ['CVE-2026-5', 'CVE-2026-6', 'CVE-2026-7'])
     ok(await accept(folder, { expireTime, vulnerability: id }))

@@ -63,7 +63,7 @@ const ofRocky = ['openssl-libs', 'openssl'].map(
   (name) => `RLSA-1 pkg:rpm/rocky/${name}@3.0.7-6.el9_2?arch=x86_64&epoch=1`,
 )
 
-test('finds vulnerabilities by the source package in every place and format of the database', async () => {
+test('finds vulnerabilities by the source package in each location and format of the RPM database', async () => {
   const databases: LayerEntries[] = [
     { 'var/lib/rpm/Packages': berkeleyDatabase(blobs) },
     { 'usr/lib/sysimage/rpm/Packages.db': ndbDatabase(blobs) },
@@ -84,7 +84,7 @@ test('finds vulnerabilities by the source package in every place and format of t
   })
 })
 
-test('finds advisories for the parts of a `rhel` release and for the modules of a `sles` release', async () => {
+test('finds advisories for parts of a `rhel` release and for modules of a `sles` release', async () => {
   const database = { 'var/lib/rpm/Packages': berkeleyDatabase(blobs) }
   const red = await scan({ ...release('rhel', '9.2'), ...database })
   assert.deepEqual(red, { found: ['RHSA-1 pkg:rpm/rhel/openssl-libs@3.0.7-6.el9_2?arch=x86_64&epoch=1'], gaps: [] })
@@ -92,7 +92,7 @@ test('finds advisories for the parts of a `rhel` release and for the modules of 
   assert.deepEqual([suse.found.length, suse.gaps], [2, []])
 })
 
-test('a fix in another module stream is not a match', async () => {
+test('a fix in another module stream does not match', async () => {
   const of = (module: string, version: string) => ({
     ...release('almalinux', '8.9'),
     'var/lib/rpm/Packages': berkeleyDatabase([
@@ -108,13 +108,13 @@ test('a fix in another module stream is not a match', async () => {
   assert.deepEqual((await scan(of('nodejs:16', '16.0.0'))).found, [])
 })
 
-test('reads the list that images of Azure Linux have instead of a database', async () => {
+test('reads the package list of Azure Linux images, which have no database', async () => {
   const line = 'bash\t5.1.8-1.cm2\t1\t1\tMicrosoft Corporation\t(none)\t1\tx86_64\t0\tbash-5.1.8-1.cm2.src.rpm\n'
   const image = { ...release('mariner', '2.0'), 'var/lib/rpmmanifest/container-manifest-2': line }
   assert.deepEqual(await scan(image), { found: ['AZL-1 pkg:rpm/mariner/bash@5.1.8-1.cm2?arch=x86_64'], gaps: [] })
 })
 
-test('shows a coverage gap for a database that is damaged, has a log, or is of a distribution without advisories', async () => {
+test('reports a coverage gap for a damaged database, one with a log, or a distribution without advisories', async () => {
   const flask = pythonPackage('flask', '2.0.0')
   const found = ['CVE-2026-flask pkg:pypi/flask@2.0.0']
   const rocky = release('rocky', '9.2')

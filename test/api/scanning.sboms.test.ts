@@ -157,31 +157,31 @@ const shown = async (key: string): Promise<[ids: string[], gaps: string[]]> => {
 }
 const generic = 'CONTENTS_INCOMPLETE UNSUPPORTED: an SBOM has 1 package of an unsupported type: generic'
 
-test('an entry of an SBOM is compared, or is a coverage gap that the API names', async () => {
+test('compares each SBOM entry, or reports a coverage gap for the entry', async () => {
   assert.deepEqual(await shown('entries'), [['GHSA-lodash', 'PYSEC-flask'], [generic]])
 })
 
-test('an image of which an SBOM names nothing comparable is not clean, nor is one whose SBOM is broken', async () => {
+test('an image is not clean if its SBOM is invalid or names nothing that can be compared', async () => {
   const damaged = 'CONTENTS_INCOMPLETE DAMAGED: an SBOM was not read: the SBOM is not valid JSON'
   assert.deepEqual(await shown('nothing comparable'), [[], [damaged, generic]])
 })
 
 for (const [purl, ids] of Object.entries(modules)) {
-  test(`${purl} is found by ${ids.length === 0 ? 'no record' : ids.join()}`, async () => {
+  test(`${purl} matches ${ids.length === 0 ? 'no record' : ids.join()}`, async () => {
     assert.deepEqual(await shown(purl), [ids, []])
   })
 }
 
-test('a module of Go is found by its package URL in whichever case', async () => {
+test('finds a Go module by its package URL in either case', async () => {
   const purl = encodeURIComponent('pkg:golang/github.com/Masterminds/goutils')
   assert.equal(ok(await viewer.get(`/registry/v2/imagesWithPackage?purl=${purl}`)).images.length, 3)
 })
 
-test('a codename in a package URL selects the records of the release', async () => {
+test('a release codename in a package URL selects the records of the release', async () => {
   assert.deepEqual(await shown('codename'), [['DSA-1'], []])
 })
 
-test('a local version of Python is compared as its public version with last-affected versions and queried ranges', async () => {
+test('compares a local Python version as its public version, also with last-affected versions and queried ranges', async () => {
   assert.deepEqual(await shown('torch'), [['PYSEC-last'], []])
   const having = async (range: string): Promise<number> => {
     const query = `name=torch&versionRange=${encodeURIComponent(range)}`
@@ -191,22 +191,22 @@ test('a local version of Python is compared as its public version with last-affe
   assert.deepEqual(counts, [1, 1, 0, 0])
 })
 
-test('records of a named Maven repository count for Maven', async () => {
+test('records of a named Maven repository apply to Maven', async () => {
   assert.deepEqual(await shown('maven'), [['GHSA-jdbc'], []])
 })
 
 for (const layout of Object.keys(layouts)) {
-  test(`an SBOM is read from ${layout}, and only for the image that it is about`, async () => {
+  test(`reads an SBOM from ${layout}, and only for the image that it describes`, async () => {
     assert.deepEqual(await shown(layout), [['GHSA-lodash'], []])
     assert.deepEqual((await shown(`not ${layout}`))[0], [])
   })
 }
 
-test('provenance that is pushed later does not hide an SBOM', async () => {
+test('provenance pushed later does not hide an SBOM', async () => {
   assert.deepEqual(await shown('provenance'), [['GHSA-lodash'], []])
 })
 
-test('an SBOM about an index counts for the index', async () => {
+test('an SBOM about an index applies to the index', async () => {
   assert.deepEqual(await shown('index'), [['GHSA-lodash', 'PYSEC-flask'], []])
   assert.deepEqual((await shown('platform'))[0], ['PYSEC-flask'])
 })

@@ -38,7 +38,7 @@ const older = (digest: string) => owner.get(`/registry/v1/repos/${repo}/digests/
 const idsOf = ({ vulnerabilityMatches }: Json): string[] =>
   [...new Set<string>(vulnerabilityMatches.map(({ vulnerability }: Json) => vulnerability.id))].sort()
 
-test('refuses an answer that would repeat a long description for each package, and names a smaller request', async () => {
+test('refuses an answer that would repeat a long description for each package, and suggests a smaller request', async () => {
   const digest = await push('wide')
   const Vulnerabilities = Array.from({ length: 10 * 500 }, (_, i) => {
     const Description = i % 500 === 0 ? 'x'.repeat(4000) : ''
@@ -60,7 +60,7 @@ test('refuses an answer that would repeat a long description for each package, a
   assert.deepEqual([report?.vulnerabilities.length, report?.vulnerabilities[0].purls.length], [10, 500])
 })
 
-test('lists the newest reports that fit into an answer', async () => {
+test('lists the newest reports that fit into one answer', async () => {
   const digest = await push('long')
   await handIn(digest, trivy())
   await handIn(digest, grype())
@@ -77,7 +77,7 @@ test('lists the newest reports that fit into an answer', async () => {
   await resize(-32 * 2 ** 20)
 })
 
-test('counts the last report of each scanner, and a later report of one scanner hides none of another', async () => {
+test('counts the latest report of each scanner, and a report of one scanner hides none of another', async () => {
   const digest = await push('both', 'both')
   await handIn(digest, grype())
   await handIn(digest, trivy())
@@ -117,7 +117,7 @@ test('reports of the same image by another organization hide no report', async (
   assert.equal(ok(raw).rawReport, trivy().toString())
 })
 
-test('stored reports count for the quota until the image or the repo is deleted', async () => {
+test('stored reports count for the quota until the image or the repository is deleted', async () => {
   const digest = await push('charged')
   const before = (await checkUsage(registry)).get(registry.org.uid)!.bytes
   // These reports are new, so their blobs are not stored yet.

@@ -55,7 +55,7 @@ const rawOf = (query: string) => owner.get(`/registry/v1/vuln_reports/raw?digest
 const countsOf = async (query = 'from=2026-03-01T00:00:00Z&to=2026-03-31T00:00:00Z'): Promise<Json[]> =>
   ok(await owner.get(`/registry/v1/vuln_reports/counts?repo=app&tag=latest&${query}`)).items
 
-test('a report that is handed in waits until it is read, and counts from then on', async () => {
+test('an imported report is queued until it is read, and counts from then on', async () => {
   const taken = ok(await handIn(trivy()))
   assert.deepEqual(
     [taken.state, taken.origin, taken.actor, taken.digest],
@@ -82,7 +82,7 @@ test('the raw report is the imported document, byte by byte', async () => {
   assertNotFound(await rawOf(''), 'registry.pinfold.dev/VulnReport', image.digest)
 })
 
-test('reports of several scanners are listed side by side, by the time since which they count', async () => {
+test('lists reports of several scanners, each with the time since when it counts', async () => {
   await at('2026-03-03T08:00:00Z')
   ok(await handIn(gzipSync(grype())))
   await read()
@@ -103,7 +103,7 @@ test('reports of several scanners are listed side by side, by the time since whi
   )
 })
 
-test('a day is counted by the newest report of each scanner that there was, and a day that is over stays as it was', async () => {
+test('counts of a day use the newest report of each scanner, and do not change after the day', async () => {
   await at('2026-03-04T08:00:00Z')
   const counts = await countsOf()
   const byDay = counts.map(({ date, cveIds }) => [date.slice(0, 10), cveIds.length])
@@ -123,7 +123,7 @@ test('a day is counted by the newest report of each scanner that there was, and 
   assert.deepEqual(await countsOf(yesterday), was)
 })
 
-test('notes an unchanged report of a scanner without storing a new one', async () => {
+test('notes that a scanner sent an unchanged report, without storing it again', async () => {
   await at('2026-03-05T08:00:00Z')
   const before = (await v1(`digest=${image.digest}`)).length
   ok(await handIn(grype()))
@@ -134,7 +134,7 @@ test('notes an unchanged report of a scanner without storing a new one', async (
   assert.equal((await v1(`digest=${image.digest}`)).length, before)
 })
 
-test('the older method of version 1 answers ours first, and else the newest of others', async () => {
+test('the older method of version 1 returns our own report, or else the newest of other scanners', async () => {
   const answer = ok(await owner.get(`/registry/v1/repos/${repo}/digests/${image.digest}/vulnreport`))
   assert.equal(answer.scanner.name, 'trivy, grype')
   assert.ok(answer.vulnerabilityMatches.length > 0)
@@ -150,7 +150,7 @@ test('the older method of version 1 answers ours first, and else the newest of o
   assert.deepEqual(counts[0].cveIds, ['CVE-2026-9'])
 })
 
-test('a referrer counts if its pusher may import reports, and otherwise shows the reason', async () => {
+test('a referrer counts if its pusher has permission to import reports; otherwise it shows the reason', async () => {
   const pusher = await registry.registryAs(registry.pusher.uid)
   const other = await pushLayers(ownerPush, 'acme/app', [{ 'bin/tool': 'y' }], 'other')
   const sarif = fixture('scan-reports/trivy-alpine-310.sarif.json')
@@ -174,7 +174,7 @@ test('a referrer counts if its pusher may import reports, and otherwise shows th
   )
 })
 
-test('an SBOM that refers to an image is a report only where it names vulnerabilities', async () => {
+test('an SBOM referrer is a report only if it names vulnerabilities', async () => {
   const third = await pushLayers(ownerPush, 'acme/app', [{ 'bin/tool': 'z' }], 'third')
   const cyclone = 'application/vnd.cyclonedx+json'
   await pushSbom(ownerPush, 'acme/app', third, fixture('scan-reports/trivy-no-vulnerabilities.cdx.json'), cyclone)
@@ -188,7 +188,7 @@ test('an SBOM that refers to an image is a report only where it names vulnerabil
   )
 })
 
-test('an unreadable report shows the reason and counts for nothing', async () => {
+test('an unreadable report shows the reason and does not count', async () => {
   const fourth = await pushLayers(ownerPush, 'acme/app', [{ 'bin/tool': '4' }], 'fourth')
   for (const bad of ['{', '{"a":1}', '[]']) ok(await handIn(Buffer.from(bad), owner, fourth.digest))
   const empty = fixture('scan-reports/trivy-no-vulnerabilities.cdx.json')
@@ -202,7 +202,7 @@ test('an unreadable report shows the reason and counts for nothing', async () =>
   assert.deepEqual(await v1(`digest=${fourth.digest}`), [])
 })
 
-test('callers who may neither import nor see reports learn nothing about the repo', async () => {
+test('callers without permission to import or see reports get no information about the repository', async () => {
   const viewer = await registry.as(viewerUid)
   for (const uid of strangers) {
     const client = await registry.as(uid)
@@ -214,7 +214,7 @@ test('callers who may neither import nor see reports learn nothing about the rep
   assert.ok(ok(await viewer.get(path())).reports.length > 0)
 })
 
-test('wrong input names the field', async () => {
+test('an error for an invalid value names the field', async () => {
   assertInvalid(await owner.post(path('sha256:1'), { report: 'e30=' }), 'digest')
   assertInvalid(await owner.post(path(), {}), 'report')
   assertInvalid(await owner.post(path(), { report: gzipSync('{}').subarray(0, 15).toString('base64') }), 'report')
@@ -226,7 +226,7 @@ test('wrong input names the field', async () => {
 
 const collect = async () => ok(await (await registry.as(operatorUid)).call('POST', '/control/v1/blobs:collect', {}))
 
-test('the raw report is kept while it is shown, and deleted with its repo', async () => {
+test('keeps the raw report while the report is listed, and deletes it with its repository', async () => {
   const there = await ownerPush.pushImage('acme/gone', 'latest')
   const reports = `/registry/v2/repos/${gone}/digests/${there.digest}/scanReports`
   ok(await owner.post(reports, { report: trivy().toString('base64') }))
@@ -239,7 +239,7 @@ test('the raw report is kept while it is shown, and deleted with its repo', asyn
   ok(await owner.delete(`/registry/v2/repos/${gone}`))
   assert.deepEqual(await v1(`digest=${there.digest}`), [])
 })
-test('manifests that are no referrers are no reports', async () => {
+test('manifests that are not referrers are not reports', async () => {
   const config = await ownerPush.pushBlob('acme/app', '{}', types.empty)
   const layer = await ownerPush.pushBlob('acme/app', trivy(), 'application/sarif+json')
   const artifact = {

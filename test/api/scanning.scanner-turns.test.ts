@@ -65,7 +65,7 @@ const status = (code: number, headers: Record<string, string> = {}): AdapterFaul
   }
 }
 
-test('an organization with many scans does not delay other organizations', async () => {
+test('many scans of one organization do not delay other organizations', async () => {
   adapter.breakWith((what, res) => what === 'report' && status(302, { 'refresh-after': '60' })(what, res))
   for (let i = 0; i < 12; i++) await push.pushImage('acme/app')
   await pass(10)

@@ -94,7 +94,7 @@ async function askAll(seconds = 400_000): Promise<void> {
   }
 }
 
-test('an image that is pushed is scanned, and the report lands where reports do that are handed in', async () => {
+test('a pushed image is scanned, and its report is listed with the imported reports', async () => {
   ok(await put({ credential: 'Bearer opener' }))
   const { digest } = await push.pushImage('acme/app', 'one')
   adapter.breakWith((what, res, scan) => {
@@ -141,7 +141,7 @@ test('an image that is pushed is scanned, and the report lands where reports do 
   assert.equal((await scanners())[0]?.title, 'Finder 2.0.1 by Somebody')
 })
 
-test('the token of a scan pulls from the one repository for ten minutes, and does nothing else', async () => {
+test('the token of a scan can only pull from one repository, for ten minutes', async () => {
   ok(await put())
   const { digest } = await push.pushImage('acme/app', 'two')
   const { digest: other } = await push.pushImage('acme/other', 'two')
@@ -169,7 +169,7 @@ test('the token of a scan pulls from the one repository for ten minutes, and doe
   await refused('GET', `acme/app/manifests/${digest}`)
 })
 
-test('a gate that denies an image does not keep scanners from pulling it', async () => {
+test('an admission policy that denies an image does not prevent scanners from pulling it', async () => {
   ok(await put({ onPush: false }))
   const { uid } = await registry.seed.repo(registry.org.uid, { name: 'gated' })
   const { digest } = await push.pushImage('acme/gated', 'one')
@@ -214,7 +214,7 @@ const passing: Record<string, AdapterFault> = {
   'metadata that fail': failing('metadata', 3, status(500)),
 }
 for (const [name, fault] of Object.entries(passing)) {
-  test(`a scan is not lost by ${name}`, async () => {
+  test(`does not lose a scan after ${name}`, async () => {
     using _ = impatient(registry.app, 200)
     ok(await put())
     adapter.breakWith(fault)
@@ -280,7 +280,7 @@ for (const [name, { fault, reason, message }] of Object.entries(lasting)) {
   })
 }
 
-test('no redirect is followed, wherever it leads', async () => {
+test('follows no redirect of a scanner', async () => {
   await using elsewhere = await startAdapter()
   ok(await put())
   adapter.breakWith((what, res, scan) => {
@@ -334,7 +334,7 @@ test('a scanner that does not answer does not delay others', async () => {
   ])
 })
 
-test('a scanner that was away for a moment is asked again while another one is busy', async () => {
+test('retries a scanner that was briefly unavailable, while another scanner is busy', async () => {
   await using busy = await startAdapter()
   const held: (() => void)[] = []
   busy.breakWith((what, res) => {
@@ -367,7 +367,7 @@ test('a scanner that was away for a moment is asked again while another one is b
   await running
 })
 
-test('a report that the store refuses does not delay others, and is requested again later', async (t) => {
+test('a report that cannot be stored does not delay others, and is requested again later', async (t) => {
   ok(await put())
   const digests = [await push.pushImage('acme/app'), await push.pushImage('acme/app')].map(({ digest }) => digest)
   await ask()
@@ -391,7 +391,7 @@ test('a report that the store refuses does not delay others, and is requested ag
   assert.deepEqual(states, ['read', 'read'])
 })
 
-test('a queued image is not sent to a scanner that no longer serves its group', async () => {
+test('does not send a queued image to a scanner that no longer serves its group', async () => {
   ok(await put())
   await push.pushImage('acme/app')
   await push.pushImage('acme/app')
@@ -404,7 +404,7 @@ test('a queued image is not sent to a scanner that no longer serves its group', 
   )
 })
 
-test('a scanner with too many waiting scans is named, and the others are still asked', async () => {
+test('names a scanner with too many waiting scans, and still asks the others', async () => {
   ok(await put({ name: 'a-full', onPush: false }))
   ok(await put({ name: 'b-free', onPush: false }))
   const { digest } = await push.pushImage('acme/app')
@@ -425,7 +425,7 @@ test('a scanner with too many waiting scans is named, and the others are still a
   )
 })
 
-test('scans each image of an index, and requests nothing twice', async () => {
+test('scans each image of an index, and requests no scan twice', async () => {
   ok(await put({ onPush: false }))
   const images = [await push.pushImage('acme/app'), await push.pushImage('acme/app')]
   const { digest } = await push.pushManifest('acme/app', indexOf(images), 'list')
@@ -444,7 +444,7 @@ test('scans each image of an index, and requests nothing twice', async () => {
   assertInvalid(await operator.post(`${path('sha256:x')}/scans`, {}), 'digest')
 })
 
-test('a scanner gets only images of its groups and of the types that it supports', async () => {
+test('a scanner gets only images of its groups, and of the types that it supports', async () => {
   ok(await put({ groups: [late.uid] }))
   const { digest } = await push.pushImage('acme/app')
   assert.deepEqual(await wanted(digest), [])
@@ -457,7 +457,7 @@ test('a scanner gets only images of its groups and of the types that it supports
 })
 const raw = ['application/vnd.scanner.adapter.vuln.report.raw']
 
-test('a scanner that only has reports of its own is asked for these', async () => {
+test('a scanner with its own reports is only asked for these reports', async () => {
   adapter.says(metadataOf({ capabilities: [{ produces_mime_types: raw }] }))
   ok(await put())
   const { digest } = await push.pushImage('acme/app')
@@ -469,7 +469,7 @@ test('a scanner that only has reports of its own is asked for these', async () =
   assert.equal((await reportsOf(digest))[0]?.state, 'read')
 })
 
-test('deleted images are not scanned, and a removed scanner leaves its reports', async () => {
+test('does not scan deleted images, and keeps the reports of a removed scanner', async () => {
   ok(await put())
   const { digest: gone } = await push.pushImage('acme/app')
   const deleter = await registry.registryAs(ownerUid)
@@ -516,7 +516,7 @@ test('stores and charges nothing for an image that is deleted while its report a
   await checkUsage(registry)
 })
 
-test('a credential is sealed, never shown, and sent to another URL only if it is given again', async () => {
+test('a credential is encrypted, never shown, and must be repeated to change the URL', async () => {
   const secret = 'Bearer very-secret-words'
   const made = ok(await put({ credential: secret }))
   assert.equal(made.hasCredential, true)
@@ -553,7 +553,7 @@ test('validates the name and URL of a scanner, and limits the number of scanners
   )
 })
 
-test('an address that the settings do not allow is not asked', async () => {
+test('sends no request to a scanner address that the settings do not allow', async () => {
   await using strict = await startRegistry({ clock: () => now, allowInsecureScanners: true })
   const scanner = { name: 'inside', url: adapter.url, onPush: true }
   ok(await strict.operator.post('/control/v1/scanners:put', { scanner }))

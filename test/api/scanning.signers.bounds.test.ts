@@ -56,7 +56,7 @@ const versions = (status: string, from: number, count: number): Json[] =>
     ),
   )
 
-test('a document with very many statements about one package lets other work take turns', async () => {
+test('a document with very many statements about one package lets other work run in between', async () => {
   const { digest, keys } = await begin('versions')
   await images.push(digest, keys, vex([...versions('affected', 0, 2000), ...versions('fixed', 2000, 2000)]))
   const seen = new Set<number>()
@@ -70,7 +70,7 @@ test('a document with very many statements about one package lets other work tak
   assert.ok(seen.has(4000) && seen.size > 1, `others saw ${[...seen]}`)
 })
 
-test('statements beyond 20,000 rows of an image hide nothing more, and can still be withdrawn', async () => {
+test('statements beyond 20,000 rows of an image hide no more findings, and can still be withdrawn', async () => {
   const { digest, keys } = await begin('full')
   await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [openssl])], day(1))
   await change(sql`
@@ -91,7 +91,7 @@ const readWithin = (limits: { rows?: number; verifiedBytes?: number }) => {
   return runDuty(images.registry.app, readReportsWithin({ reader, rows: limits.rows ?? mostSigned.ofDocument }))
 }
 
-test('statements beyond the rows of one document hide nothing more in any image, and can still be withdrawn', async () => {
+test('statements beyond the row limit of a document hide no more findings in any image, and can still be withdrawn', async () => {
   const { digest, keys } = await begin('document')
   const other = await images.image('document, other')
   const index = await images.pusher.pushManifest('acme/app', indexOf(await listing(digest, other)), 'document')
@@ -108,7 +108,7 @@ test('statements beyond the rows of one document hide nothing more in any image,
   assert.deepEqual(await images.counted(other), all)
 })
 
-test('an envelope that takes too many bytes to verify with all keys hides nothing', async () => {
+test('an envelope with too many bytes to verify with all keys hides no finding', async () => {
   const [digest, keys, stranger] = [await images.image('verified'), keysOf.ed25519!(), keysOf.ed25519!()]
   await images.trusted(stranger)
   await images.trusted(keys)
@@ -122,7 +122,7 @@ test('an envelope that takes too many bytes to verify with all keys hides nothin
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('signed statements count for the quota of the organization, and hide nothing above it', async () => {
+test('signed statements count for the quota of the organization, and hide no finding above it', async () => {
   const { digest, keys } = await begin('charged')
   const { bytes } = (await checkUsage(images.registry)).get(images.registry.org.uid)!
   await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [openssl])], day(1))
@@ -159,7 +159,7 @@ test('reads the first hundred images of an index', async () => {
   assert.equal(Number(row!.digests), 100)
 })
 
-test('imported documents do not keep a signed document from counting', async () => {
+test('imported documents do not prevent a signed document from counting', async () => {
   const { digest, keys } = await begin('beside')
   await images.push(digest, keys, vex([said('CVE-2026-2', 'fixed', [openssl])]))
   for (let i = 0; i < 55; i++) await handIn(digest, vex([said(`CVE-2026-${1000 + i}`, 'affected', [])]))
@@ -167,7 +167,7 @@ test('imported documents do not keep a signed document from counting', async () 
   assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
 })
 
-test('a document that cannot be read yet is not lost among documents that are imported meanwhile', async () => {
+test('does not lose a document that cannot be read yet while other documents are imported', async () => {
   const [digest, keys] = [await images.image('meanwhile'), keysOf.ed25519!()]
   await images.push(digest, keys, vex([said('CVE-2026-2', 'fixed', [openssl])]))
   await images.readAll()
@@ -185,7 +185,7 @@ test('a document that cannot be read yet is not lost among documents that are im
   assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
 })
 
-test('a document that found the queue full counts once it is pushed again', async () => {
+test('a document refused because of a full queue counts once it is pushed again', async () => {
   const { digest, keys } = await begin('no place')
   const organization = images.registry.org.uid
   const row = await images.registry.app.db.get<{ repo: number }>(sql`SELECT repo_id AS repo FROM scan_reports LIMIT 1`)

@@ -46,7 +46,7 @@ const passes = async (digest: string): Promise<boolean> => {
   return results[0].result === 'RESULT_ALLOWED'
 }
 
-test('a signer and a risk have ended for every caller from their day on, and the job only sends the event', async () => {
+test('expired signers and accepted risks end at once for each caller, and the job only sends the event', async () => {
   const [digest, other, keys] = [await images.image('ended'), await images.image('other'), keysOf.ed25519!()]
   ok(
     await images.owner.post(`/registry/v2/gates/${images.repo}`, {

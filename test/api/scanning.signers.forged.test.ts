@@ -29,7 +29,7 @@ const confused: Record<string, (digest: string, envelope: Json) => Json> = {
 }
 
 for (const [name, contentOf] of Object.entries(confused)) {
-  test(`${name} that an earlier server has read differently hides only the signed content`, async () => {
+  test(`${name} that an earlier server read differently hides only findings in the signed content`, async () => {
     const [digest, keys] = [await images.image(name), keysOf.ed25519!()]
     const content = contentOf(digest, envelopeOf(statementAbout(digest, genuine), [keys]))
     await refer(images.pusher, 'acme/app', digest, { type: 'application/vnd.openvex+json', content, annotations: {} })
@@ -55,7 +55,7 @@ for (const [name, contentOf] of Object.entries(confused)) {
   })
 }
 
-test('a statement that is signed as another predicate hides nothing, even if it looks like VEX', async () => {
+test('a statement signed with another predicate type hides no finding, even if it looks like VEX', async () => {
   const [digest, keys] = [await images.image('policy'), keysOf.ecdsa!()]
   await images.trusted(keys)
   const push = async (predicateType: string) => {
@@ -74,7 +74,7 @@ test('a statement that is signed as another predicate hides nothing, even if it 
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('a package of which a character is cut in two stops nothing', async () => {
+test('a package name with half a surrogate pair stops no processing', async () => {
   const [digest, keys] = [await images.image('cut'), keysOf.ed25519!()]
   await images.trusted(keys)
   const cut = `pkg:deb/${'a'.repeat(127)}\u{1f600}/openssl@1`
@@ -89,7 +89,7 @@ test('a package of which a character is cut in two stops nothing', async () => {
   ok(await images.owner.post(`/registry/v2/riskAcceptances/${images.repo}`, adopting))
 })
 
-test('reads a missing document once it exists, and gives up after many attempts', async () => {
+test('retries a missing document until it exists, and gives up after many attempts', async () => {
   const [digest, keys] = [await images.image('missing'), keysOf.ed25519!()]
   await images.push(digest, keys, genuine)
   await images.readAll()
@@ -121,7 +121,7 @@ const dueOf = async (digest: string): Promise<string> => {
   return due
 }
 
-test('statements about a missing image count once it is pushed, and take no space before', async () => {
+test('statements about a missing image count once it is pushed, and use no storage before', async () => {
   await images.moveTo('2026-03-20T08:00:00Z')
   const keys = keysOf.ed25519!()
   const digest = await images.image('not yet', 'not-yet')

@@ -23,7 +23,7 @@ const rowsOf = (digest: string) =>
   images.registry.app.db.all<{ status: string; statement: string; until: string }>(sql`
     SELECT status, statement, until_time AS until FROM signed_statements WHERE digest = ${digest} ORDER BY id`)
 
-test('a document in the same words as an older one withdraws statements made in between', async () => {
+test('a newer document with the same text as an older one withdraws statements made in between', async () => {
   const { digest, keys } = await begin('same words')
   const looking = said('CVE-2026-2', 'under_investigation', [])
   await images.says(digest, keys, [looking], day(1))
@@ -33,7 +33,7 @@ test('a document in the same words as an older one withdraws statements made in 
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('a document that arrives late withdraws the statements before it, as it would have in time', async () => {
+test('a late document withdraws earlier statements, as if it had arrived in time', async () => {
   const { digest, keys } = await begin('late')
   await images.says(digest, keys, [said('CVE-2026-2', 'not_affected', [])], day(1))
   await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [zlib])], day(3))
@@ -41,7 +41,7 @@ test('a document that arrives late withdraws the statements before it, as it wou
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('a withdrawal under one name of a vulnerability applies to all of its names', async () => {
+test('withdrawing a statement about one name of a vulnerability applies to all its names', async () => {
   const { digest, keys } = await begin('names')
   await images.says(digest, keys, [said('CVE-2026-3', 'fixed', [])], day(1))
   assert.deepEqual(await images.counted(digest), without('CVE-2026-3'))
@@ -68,7 +68,7 @@ const analysed = (states: Record<string, string>, timestamp?: string): Json => (
 })
 const cyclonedx = 'https://cyclonedx.org/bom/v1.6'
 
-test('an analysis of CycloneDX counts as of the time of its document', async () => {
+test('an analysis in CycloneDX counts from the time of its document', async () => {
   const { digest, keys } = await begin('cyclonedx')
   const push = async (...given: Parameters<typeof analysed>) => {
     await images.push(digest, keys, analysed(...given), cyclonedx)
@@ -80,7 +80,7 @@ test('an analysis of CycloneDX counts as of the time of its document', async () 
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('a statement without a time hides undisputed findings, and withdraws those made before its arrival', async () => {
+test('a statement without a time hides findings without another statement, and withdraws statements made before its arrival', async () => {
   const { digest, keys } = await begin('no time')
   await images.push(digest, keys, analysed({ 'CVE-2026-1': 'resolved' }), cyclonedx)
   await images.readAll()
@@ -95,7 +95,7 @@ test('a statement without a time hides undisputed findings, and withdraws those 
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('deleting an image deletes statements that hide, but not those that withdraw older documents', async () => {
+test('deleting an image deletes statements that hide findings, but keeps those that withdraw older documents', async () => {
   const { digest, keys } = await begin('deleted')
   const old = [said('CVE-2026-1', 'fixed', [zlib]), said('CVE-2026-2', 'fixed', [openssl])]
   await images.says(digest, keys, old, day(1))
@@ -111,7 +111,7 @@ test('deleting an image deletes statements that hide, but not those that withdra
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('a signed document is kept longer than unsigned ones', async () => {
+test('keeps a signed document longer than unsigned ones', async () => {
   const { digest, keys } = await begin('pruned')
   await images.says(digest, keys, [said('CVE-2026-2', 'affected', [])], day(2))
   const hand = async (i: number) => {

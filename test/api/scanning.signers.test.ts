@@ -46,7 +46,7 @@ const layouts: Record<string, (digest: string, envelope: Json) => Promise<string
 
 for (const [name, push] of Object.entries(layouts)) {
   for (const kind of Object.keys(keysOf)) {
-    test(`${name}, signed with ${kind}, hides once its signer is trusted, with no further push`, async () => {
+    test(`${name}, signed with ${kind}, hides findings once its signer is trusted, without another push`, async () => {
       const digest = await images.image(`${name} ${kind}`)
       const keys = keysOf[kind]!()
       await push(digest, signedBy(digest, [keys]))
@@ -66,7 +66,7 @@ for (const [name, push] of Object.entries(layouts)) {
   }
 }
 
-test('members who may accept risks can trust a signer, which is an event, and the signer of a hidden finding is named', async () => {
+test('members with permission to accept risks can trust a signer, with an event; a hidden finding names its signer', async () => {
   const [digest, keys] = [await images.image('named'), keysOf.ecdsa!()]
   await pushBundle(images.pusher, 'acme/app', digest, signedBy(digest, [keys]))
   assertDenied(await images.trust(keys, {}, images.repo, viewer))
@@ -99,7 +99,7 @@ test('members who may accept risks can trust a signer, which is an event, and th
   assert.deepEqual(ok(await images.owner.get(`/registry/v2/vexSigners?scope_uid=${images.repo}`)).vexSigners ?? [], [])
 })
 
-test('hides nothing without a valid signature of a key of this scope over this image', async () => {
+test('hides no finding without a valid signature over this image by a trusted key of the scope', async () => {
   const [mine, other] = [keysOf.ecdsa!(), keysOf.ecdsa!()]
   const elsewhere = (await images.registry.seed.repo(images.registry.org.uid, { name: 'elsewhere' })).uid
   const signers = [await images.trusted(mine), await images.trusted(other, {}, elsewhere)]
@@ -157,7 +157,7 @@ test('hides nothing without a valid signature of a key of this scope over this i
   for (const one of signers) await revoke(one)
 })
 
-test('no signature of an envelope above 8 MiB counts, and the report says so', async () => {
+test('ignores signatures of an envelope above 8 MiB, and the report states this', async () => {
   const [digest, keys] = [await images.image('huge'), keysOf.ed25519!()]
   const signer = await images.trusted(keys)
   const statement = { ...statementAbout(digest, unaffected), padding: 'x'.repeat(8 * 2 ** 20) }
@@ -170,7 +170,7 @@ test('no signature of an envelope above 8 MiB counts, and the report says so', a
   await revoke(signer)
 })
 
-test('one valid signature of several is enough, and each signer hides for itself', async () => {
+test('one valid signature of several is enough, and each signer hides findings separately', async () => {
   const [digest, one, other, stranger] = [await images.image('two'), keysOf.ecdsa!(), keysOf.rsa!(), keysOf.ed25519!()]
   await pushEnvelope(images.pusher, 'acme/app', digest, signedBy(digest, [stranger, one, other]))
   const first = await images.trusted(one)
@@ -183,7 +183,7 @@ test('one valid signature of several is enough, and each signer hides for itself
 })
 const byUidOrder = (first: string) => (a: string) => (a === first ? -1 : 1)
 
-test('past reports stay the same, and trust expires by itself, with an event', async () => {
+test('trusting a signer does not change past reports, and trust expires with an event', async () => {
   const [digest, keys] = [await images.image('past'), keysOf.ecdsa!()]
   await pushBundle(images.pusher, 'acme/app', digest, signedBy(digest, [keys]))
   await images.readAll()
@@ -209,7 +209,7 @@ test('past reports stay the same, and trust expires by itself, with an event', a
   assert.deepEqual({ ...kept, lastSeen: '' }, { ...during, lastSeen: '' })
 })
 
-test('a later document withdraws statements of an earlier one of its signer, and an old one that is pushed again does not', async () => {
+test('a later document withdraws statements of an earlier one of the same signer; pushing the earlier one again does not', async () => {
   const [digest, keys] = [await images.image('later'), keysOf.ecdsa!()]
   const signer = await images.trusted(keys)
   const push = async (statements: readonly Json[], time: string) => {
@@ -238,7 +238,7 @@ test('a later document withdraws statements of an earlier one of its signer, and
   await revoke(signer)
 })
 
-test('a statement about an index applies to all of its images, or to those that it names', async () => {
+test('a statement about an index applies to all its images, or to those that it names', async () => {
   const [one, other, keys] = [await images.image('amd64'), await images.image('arm64'), keysOf.ecdsa!()]
   const listed = [one, other].map((digest) => ({ mediaType: types.image, digest, size: 1 }))
   const sizes = await Promise.all(listed.map(async (entry) => ({ ...entry, size: await sizeOf(entry.digest) })))
@@ -259,7 +259,7 @@ const sizeOf = async (digest: string): Promise<number> => {
   return Number(headers['content-length'])
 }
 
-test('a document of a pusher without the permission counts once a member with it pushes it again', async () => {
+test('a document of a pusher without permission counts once a member with permission pushes it again', async () => {
   const [digest, keys] = [await images.image('not allowed'), keysOf.ecdsa!()]
   const signer = await images.trusted(keys)
   const envelope = signedBy(digest, [keys])
@@ -279,7 +279,7 @@ test('a document of a pusher without the permission counts once a member with it
   await revoke(signer)
 })
 
-test('a document that came unsigned counts when it comes signed', async () => {
+test('an unsigned document counts once it is pushed with a signature', async () => {
   const [digest, keys] = [await images.image('again'), keysOf.ecdsa!()]
   const signer = await images.trusted(keys)
   await pushInToto(images.pusher, 'acme/app', digest, statementAbout(digest, unaffected))
@@ -292,7 +292,7 @@ test('a document that came unsigned counts when it comes signed', async () => {
   await revoke(signer)
 })
 
-test('documents that were read before signatures were supported count once their signer is trusted', async () => {
+test('documents read before signatures were supported count once their signer is trusted', async () => {
   const [digest, other, keys] = [await images.image('older'), await images.image('older, of another'), keysOf.ecdsa!()]
   for (const one of [digest, other]) await pushInToto(images.pusher, 'acme/app', one, signedBy(one, [keys]))
   await images.readAll()
@@ -311,7 +311,7 @@ test('documents that were read before signatures were supported count once their
   await revoke(signer)
 })
 
-test('VEX in CSAF is read as a referrer, and hides findings of the image or a part of it', async () => {
+test('a CSAF VEX referrer hides findings of the image or of a part of it', async () => {
   const [digest, keys] = [await images.image('csaf'), keysOf.rsa!()]
   const signer = await images.trusted(keys)
   const named = (product_id: string, purl: string) => ({

@@ -71,7 +71,7 @@ const uidOf = async (vulnerability: string): Promise<string> =>
   (await statements()).find((one) => one.vulnerability === vulnerability)!.uid
 const all = ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-3']
 
-test('an imported document is shown with its subject, and hides nothing', async () => {
+test('an imported document is shown with its subject, and hides no finding', async () => {
   await importing(
     openVex([
       said('CVE-2026-1', 'not_affected', [zlib], { justification: 'vulnerable_code_not_present' }),
@@ -108,7 +108,7 @@ test('an imported document is shown with its subject, and hides nothing', async 
   )
 })
 
-test('a document without statements about vulnerabilities is no report', async () => {
+test('a document without statements about vulnerabilities is not a report', async () => {
   const { items } = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
   assert.deepEqual(
     items.map(({ scanner }: Json) => scanner.name),
@@ -120,7 +120,7 @@ test('a document without statements about vulnerabilities is no report', async (
   assert.deepEqual(ok(await owner.get(`/registry/v1/vuln_reports?digest=${bare}`)).items, [])
 })
 
-test('an adopted statement stops a finding from counting until it ends, sends an event, and names its author', async () => {
+test('an adopted statement hides a finding until it expires, sends an event, and names its author', async () => {
   assertDenied(await adopt(await uidOf('CVE-2026-1'), {}, viewer))
   const uid = await uidOf('CVE-2026-1')
   let made: Json = {}
@@ -170,7 +170,7 @@ test('only existing statements can be adopted, and only for their subject', asyn
   assert.deepEqual(await counted(), all)
 })
 
-test('a document that is pushed as a referrer is shown if its pusher may import reports', async () => {
+test('a document pushed as a referrer is shown if its pusher has permission to import reports', async () => {
   const refer = async (client: RegistryClient, author: string) => {
     const layer = await client.pushBlob('acme/app', openVex([said('CVE-2026-2', 'fixed', [])], author), vexType)
     const config = await client.pushBlob('acme/app', '{}', types.empty)
@@ -200,7 +200,7 @@ test('a document that is pushed as a referrer is shown if its pusher may import 
 })
 const vexType = 'application/vnd.openvex+json'
 
-test('notes a repeated document, and stores at most fifty of an image', async () => {
+test('notes a repeated document without storing it again, and stores at most fifty per image', async () => {
   const before = (await statements()).length
   await importing(openVex([said('CVE-2026-2', 'fixed', [openssl])], 'Again'))
   await importing(openVex([said('CVE-2026-2', 'fixed', [openssl])], 'Again'))
@@ -215,7 +215,7 @@ test('notes a repeated document, and stores at most fifty of an image', async ()
   assert.deepEqual([authors.length, authors[0], authors.at(-1)], [50, 'Number 51', 'Number 2'])
 })
 
-test('adopts of a statement about several images only the part about this image', async () => {
+test('adopting a statement about several images adopts only the part about this image', async () => {
   const other = `sha256%3A${'0'.repeat(64)}`
   const part = (image: string) => ({ '@id': image, subcomponents: [{ '@id': openssl }] })
   await importing(
@@ -240,7 +240,7 @@ test('adopts of a statement about several images only the part about this image'
   assert.ok(shown?.statements.every(({ text }: Json) => text !== 'elsewhere'))
 })
 
-test('a long report hides no statements that others have made', async () => {
+test('a long report hides no statements of other documents', async () => {
   const before = (await statements()).length
   const description = 'x'.repeat(2000)
   const vulnerabilities = Array.from({ length: 5000 }, (_, i) => ({ id: `CVE-2020-${i}`, description }))

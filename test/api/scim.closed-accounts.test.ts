@@ -60,7 +60,7 @@ const silent: Json[][] = [
 ]
 
 for (const operations of silent) {
-  test(`PATCH ${JSON.stringify(operations)} is refused and opens no closed account`, async () => {
+  test(`refuses PATCH ${JSON.stringify(operations)}, and does not reactivate a closed account`, async () => {
     const { at, externalId } = await account(false)
     const answer = await scim.patch(at, ...operations)
     assertScimError(answer, 400, answer.body.scimType)
@@ -86,14 +86,14 @@ const closing: Json[][] = [
 ]
 
 for (const operations of closing) {
-  test(`PATCH ${JSON.stringify(operations)} closes an open account`, async () => {
+  test(`PATCH ${JSON.stringify(operations)} deactivates an active account`, async () => {
     const { at, externalId } = await account(true)
     assert.equal(changed(await scim.patch(at, ...operations)).active, false)
     assert.equal(await standing(externalId), false)
   })
 }
 
-test('PATCH closes an account if another operation names its own id, and is refused for another id', async () => {
+test('PATCH can deactivate an account together with its own id, and is refused with another id', async () => {
   const { at, externalId, id } = await account(true)
   assertScimError(await scim.patch(at, replace(false, 'active'), replace('another', 'id')), 400, 'mutability')
   assert.equal(await standing(externalId), true)
@@ -101,7 +101,7 @@ test('PATCH closes an account if another operation names its own id, and is refu
   assert.equal(await standing(externalId), false)
 })
 
-test('an address whose primary or type is an odd object can be stored, found and changed', async () => {
+test('an email address with an object as primary or type can be stored, found and changed', async () => {
   const odd = { toString: 1, valueOf: 1 }
   const { at, externalId, sent } = await account(true)
   const emails = [{ value: 'odd@example.com', type: odd, primary: odd }]
@@ -118,7 +118,7 @@ test('an address whose primary or type is an odd object can be stored, found and
   }
 })
 
-test('null for a schema object or an attribute of it is no value', async () => {
+test('treats null for a schema object or an attribute of it as no value', async () => {
   const { at, sent } = await account(true)
   const nothing = { [enterprise]: null, [userSchema]: null, 'urn:acme:Thing': null, [`${enterprise}:manager`]: null }
   const names = Object.keys((await scim.get(at)).body).sort()
@@ -127,7 +127,7 @@ test('null for a schema object or an attribute of it is no value', async () => {
   assert.deepEqual(Object.keys(made).sort(), names)
 })
 
-test('PUT without active, or with null, keeps an account closed', async () => {
+test('PUT without active, or with null, does not reactivate an account', async () => {
   const { at, externalId, sent } = await account(false)
   const { active, ...rest } = sent
   for (const body of [rest, { ...rest, active: null }, { ...rest, [userSchema]: { title: 'T' } }]) {
@@ -144,7 +144,7 @@ test('PUT without active, or with null, keeps an account closed', async () => {
   assert.equal(await standing(externalId), false)
 })
 
-test('PUT and POST apply objects and names with a schema', async () => {
+test('PUT and POST accept attributes in schema objects and names with a schema prefix', async () => {
   const { at, externalId, sent } = await account(true)
   const { active, ...rest } = sent
   assert.equal(changed(await scim.put(at, { ...rest, [userSchema]: { active: 'False' } })).active, false)
@@ -155,7 +155,7 @@ test('PUT and POST apply objects and names with a schema', async () => {
   assert.equal(user[userSchema], undefined)
 })
 
-test('PATCH sets the manager in each way that providers write it', async () => {
+test('PATCH sets the manager in each form that providers use', async () => {
   const ways: Json[] = [
     { op: 'add', value: { [`${enterprise}:manager`]: { value: '44' } } },
     { op: 'add', value: { [enterprise]: { manager: { value: '44' } } } },
@@ -172,7 +172,7 @@ test('PATCH sets the manager in each way that providers write it', async () => {
   }
 })
 
-test('extensions of other schemas are kept below their schema', async () => {
+test('stores extensions of other schemas under their schema', async () => {
   const custom = 'urn:okta:app_1:1.0:user:custom'
   const { at } = await account(true)
   changed(await scim.patch(at, { op: 'add', value: { [custom]: { team: 'a' } } }))
@@ -181,7 +181,7 @@ test('extensions of other schemas are kept below their schema', async () => {
   assert.equal(changed(await scim.patch(at, { op: 'remove', path: custom }))[custom], undefined)
 })
 
-test('PATCH refuses names that decide nothing', async () => {
+test('PATCH refuses unknown, read-only and misplaced attribute names', async () => {
   const { at, externalId, id } = await account(true)
   const refused: [Json, string][] = [
     [replace(false, 'urn:ietf:params:scim:schemas:core:2.0:Group:active'), 'invalidPath'],
@@ -201,7 +201,7 @@ test('PATCH refuses names that decide nothing', async () => {
   assert.equal(await standing(externalId), true)
 })
 
-test('PATCH removes the values that a remove names, and members whatever their case', async () => {
+test('PATCH removes the values that a remove operation names, and members in any case', async () => {
   const { at } = await account(true)
   const emails = ['a', 'b'].map((value) => ({ value, type: 'work' }))
   changed(await scim.patch(at, { op: 'add', path: 'emails', value: emails }, replace({ givenName: 'A' }, 'name')))
@@ -211,7 +211,7 @@ test('PATCH removes the values that a remove names, and members whatever their c
   assert.deepEqual(renamed.name, { givenName: 'B' })
 })
 
-test('literal names that an earlier release stored decide nothing later', async () => {
+test('attributes that an earlier release stored under their literal names have no effect later', async () => {
   const { at, id, externalId, sent } = await account(false)
   const stored = JSON.stringify({ ...sent, [userSchema]: { active: true }, [`${userSchema}:active`]: true })
   await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE scim_users SET resource = ${stored} WHERE id = ${id}`))

@@ -26,7 +26,7 @@ async function account(more: Json = {}) {
   return { at: `/Users/${user.id}`, externalId: name, user }
 }
 
-test('a filter in the path of an extension picks values of its list', async () => {
+test('a filter in an extension path selects values of its list', async () => {
   const custom = 'urn:acme:cloud:scim:schemas:extension:custom:2.0:pets:User'
   const { at } = await account({ [custom]: { groups: [{ value: 'a:b]' }, { value: 'c' }] } })
   const left = changed(await scim.patch(at, { op: 'remove', path: `${custom}:groups[value eq "a:b]"]` }))
@@ -37,7 +37,7 @@ test('a filter in the path of an extension picks values of its list', async () =
   )
 })
 
-test('a deactivation among other operations of Entra ID is applied together with them', async () => {
+test('applies a deactivation of Entra ID together with the other operations of the request', async () => {
   const { at, externalId } = await account()
   const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
   const user = changed(
@@ -63,7 +63,7 @@ test('a replacement of all attributes by active alone keeps the user name', asyn
   assert.deepEqual([after.userName, after.active], [user.userName, false])
 })
 
-test('an add of active with the value it has changes nothing and is no event', async () => {
+test('adding the current value of active changes nothing and sends no event', async () => {
   const { at } = await account({ active: false })
   const first = await scim.get(at)
   const same = await scim.patch(at, { op: 'Add', path: 'active', value: false })
@@ -71,7 +71,7 @@ test('an add of active with the value it has changes nothing and is no event', a
   assert.equal(same.headers.get('etag'), first.headers.get('etag'))
 })
 
-test('complex attributes with null members are accepted, and null decides nothing', async () => {
+test('accepts complex attributes with null members, and null changes no account state', async () => {
   const { at, user } = await account({ active: false, name: null, emails: null, title: null })
   assert.equal(user.active, false)
   const after = changed(
@@ -80,7 +80,7 @@ test('complex attributes with null members are accepted, and null decides nothin
   assert.deepEqual([after.active, after.externalId], [false, user.externalId])
 })
 
-test('lists of operations and media types in other spellings are read', async () => {
+test('accepts lists of operations and media types in other spellings', async () => {
   const { at } = await account()
   const operations = [{ op: 'REPLACE', path: 'title', value: 'T' }]
   for (const [body, type] of [
@@ -92,7 +92,7 @@ test('lists of operations and media types in other spellings are read', async ()
   }
 })
 
-test('a second deletion, and a change after a deletion, get 404', async () => {
+test('returns 404 for a second deletion, and for a change after a deletion', async () => {
   const { at } = await account()
   assert.equal((await scim.delete(at)).status, 204)
   assertScimError(await scim.delete(at), 404)
@@ -100,7 +100,7 @@ test('a second deletion, and a change after a deletion, get 404', async () => {
   assertScimError(await scim.put(at, { schemas: [userSchema], userName: 'x' }), 404)
 })
 
-test('an unknown query parameter and a count above the limit are no errors', async () => {
+test('accepts an unknown query parameter, and a count above the limit', async () => {
   for (const query of [
     'aadOptscim062020',
     'count=1000',

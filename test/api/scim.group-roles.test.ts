@@ -72,12 +72,12 @@ async function assertMayNot(client: Client, status = 403): Promise<void> {
   assert.equal(answer.status, status, answer.text)
 }
 
-test('a member has the mapped role, named by the display name or by the external id', async () => {
+test('a member has the role mapped to the display name or the external id of the group', async () => {
   await assertMay(await signIn((await memberOfOwners()).sub))
   await assertMay(await signIn((await memberOfOwners(acme, { externalId: 'object-id-1' })).sub))
 })
 
-test('a group with an external id is not known by its display name', async () => {
+test('a role mapping does not match the display name of a group with an external id', async () => {
   const sub = 'by-name'
   const { id } = created(await acme.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
   const group = { schemas: [groupSchema], displayName: 'Admins', externalId: 'object-id-2', members: [{ value: id }] }
@@ -99,7 +99,7 @@ const ends: Record<string, (one: Member) => Promise<unknown>> = {
   'the mapping is deleted': ({ mapping }) => pinfold.operator.delete(`/iam/v2/externalGroupRoleMappings/${mapping}`),
 }
 for (const [what, end] of Object.entries(ends)) {
-  test(`the role ends at once when ${what}`, async () => {
+  test(`the role ends at once after ${what}`, async () => {
     const member = await memberOfOwners()
     const client = await signIn(member.sub)
     await assertMay(client)
@@ -110,7 +110,7 @@ for (const [what, end] of Object.entries(ends)) {
   })
 }
 
-test('a closed account has no roles, and has them again when it is opened', async () => {
+test('a deactivated account has no roles, and gets them back when it is reactivated', async () => {
   const { sub, user, group } = await memberOfOwners()
   const client = await signIn(sub)
   await assertMay(client)
@@ -125,7 +125,7 @@ test('a closed account has no roles, and has them again when it is opened', asyn
   await assertMayNot(await signIn(sub))
 })
 
-test('a new membership holds from the next sign-in on, and gives no push token', async () => {
+test('a new membership has effect from the next sign-in, and does not allow push tokens', async () => {
   const { group, sub: other } = await memberOfOwners()
   const sub = `late-${count++}`
   const { id } = created(await acme.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
@@ -144,7 +144,7 @@ test('a new membership holds from the next sign-in on, and gives no push token',
   await assertMay(await signIn(other))
 })
 
-test('a group of one organization gives nothing in another', async () => {
+test('a group of one organization grants nothing in another organization', async () => {
   const globex = await provider()
   const { sub, displayName } = await memberOfOwners()
   // The same names at the other provider, where the person is in no group.
@@ -159,7 +159,7 @@ test('a group of one organization gives nothing in another', async () => {
   assert.equal((await act(here, globex.org)).status, 403)
 })
 
-test('users who are not provisioned, and those of another external ID, get nothing', async () => {
+test('users who are not provisioned, and users with another external ID, get no role', async () => {
   await memberOfOwners()
   await assertMayNot(await signIn(`nobody-${count++}`))
   const member = await memberOfOwners()
@@ -171,7 +171,7 @@ test('users who are not provisioned, and those of another external ID, get nothi
   await assertMay(await signIn(`new-${member.sub}`))
 })
 
-test('roles of pushed groups are suspended while SCIM is switched off', async () => {
+test('suspends roles of SCIM groups while SCIM is turned off', async () => {
   const at = await provider()
   const { sub } = await memberOfOwners(at)
   const client = await signIn(sub, at)

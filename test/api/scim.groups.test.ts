@@ -47,7 +47,7 @@ async function membersAt(at: string): Promise<string[]> {
   return members.map((one: Json) => one.display.split('@')[0]).sort()
 }
 
-test('a group is created, read, renamed and deleted, and each change is an event', async () => {
+test('a group can be created, read, renamed and deleted, each with an event', async () => {
   let id = ''
   const events = await eventsOf(pinfold, async () => {
     const sent = named({ displayName: 'Builders', externalId: 'ext-b', members: value(ada) })
@@ -139,7 +139,7 @@ for (const [who, operations, left] of dialects) {
   })
 }
 
-test('PATCH sets the name beside the id of the group, and refuses another id', async () => {
+test('PATCH sets the name together with the id of the group, and refuses another id', async () => {
   const at = await group()
   const id = at.split('/').at(-1)
   const renamed = changed(await scim.patch(at, { op: 'replace', value: { id, displayName: 'Renamed by Okta' } }))
@@ -182,7 +182,7 @@ for (const [i, [operation, scimType]] of refused.entries()) {
   })
 }
 
-test('users of another organization get the same answer as users who do not exist', async () => {
+test('returns the same answer for users of another organization and for missing users', async () => {
   const about = async (id: string) => {
     const { status, body } = await scim.post('/Groups', named({ displayName: 'Foreign', members: value(id) }))
     return [status, body.detail.replace(id, 'ID')]
@@ -194,7 +194,7 @@ test('users of another organization get the same answer as users who do not exis
   created(await scim.post('/Groups', named({ displayName: 'Foreign' })))
 })
 
-test('PUT replaces the group: members who are not named are removed, and the external id stays', async () => {
+test('PUT replaces the group: it removes members that the body omits, and keeps the external id', async () => {
   const at = await group({ externalId: 'put-1', members: value(ada, bob), costCenter: '7' })
   const replaced = changed(await scim.put(at, named({ displayName: 'Put', members: value(bob) })))
   assert.deepEqual(await membersAt(at), ['bob'])
@@ -206,7 +206,7 @@ test('PUT replaces the group: members who are not named are removed, and the ext
   assertScimError(await scim.put(at, named({ members: value(ada), Members: [] })), 400, 'invalidSyntax')
 })
 
-test('a display name is unique without regard to case, and so is the name that role mappings use', async () => {
+test('a display name is unique, ignoring case, and so is the name for role mappings', async () => {
   created(await scim.post('/Groups', named({ displayName: 'Ünique', externalId: 'uni-1' })))
   assertScimError(await scim.post('/Groups', named({ displayName: 'üNIQUE' })), 409, 'uniqueness')
   assertScimError(await scim.post('/Groups', named({ externalId: 'uni-1' })), 409, 'uniqueness')
@@ -217,7 +217,7 @@ test('a display name is unique without regard to case, and so is the name that r
   assertScimError(await scim.patch(at, { op: 'add', path: 'externalId', value: 'uni-1' }), 409, 'uniqueness')
 })
 
-test('lists are filtered and paged, and Entra gets no members', async () => {
+test('filters and pages lists, and omits members for Entra', async () => {
   const at = await group({ displayName: 'Lists "1"', externalId: 'list-1', members: value(ada, bob) })
   const id = at.split('/').at(-1)!
   const find = async (filter: string, more = ''): Promise<string[]> => {
@@ -271,7 +271,7 @@ test('lists are filtered and paged, and Entra gets no members', async () => {
   assert.equal(new Set(seen).size, totalResults)
 })
 
-test('a page ends before its groups have more members than one group may have', async () => {
+test('a page ends before the members of its groups exceed the limit for one group', async () => {
   const { setMembers } = await import('../support/scim-members.ts')
   const big = created(await scim.post('/Groups', named({ displayName: 'Big 1' }))).id
   created(await scim.post('/Groups', named({ displayName: 'Big 2', members: value(ada) })))
@@ -285,7 +285,7 @@ test('a page ends before its groups have more members than one group may have', 
   assert.equal((await scim.delete(`/Groups/${big}`)).status, 204)
 })
 
-test('a request names at most 1,000 members, and a body is bounded', async () => {
+test('a request accepts at most 1,000 members, and a limited body size', async () => {
   const at = await group()
   const unknown = Array.from({ length: 1001 }, (_, i) => ({ value: `${i}` }))
   assertScimError(await scim.patch(at, { op: 'add', path: 'members', value: unknown }), 400, 'tooMany')
@@ -298,7 +298,7 @@ test('a request names at most 1,000 members, and a body is bounded', async () =>
   assertScimError(await scim.post('/Groups', named({ note: long })), 413)
 })
 
-test('versions: If-Match and If-None-Match of a group, whose version changes with its members', async () => {
+test('If-Match and If-None-Match use the version of a group, which changes with its members', async () => {
   const at = await group()
   const { headers } = await scim.get(at)
   const etag = headers.get('etag')!
@@ -317,7 +317,7 @@ test('versions: If-Match and If-None-Match of a group, whose version changes wit
   assert.equal(again.headers.get('etag'), answer.headers.get('etag'))
 })
 
-test('a person who is deleted leaves the groups, each of which gets another version and an event', async () => {
+test('deleting a user removes the user from the groups, which get a new version and an event', async () => {
   const gone = created(await scim.post('/Users', { schemas: [userSchema], userName: 'gone' })).id
   const at = await group({ members: value(gone, ada) })
   const etag = (await scim.get(at)).headers.get('etag')
@@ -355,7 +355,7 @@ test('ResourceTypes and Schemas describe groups', async () => {
   assertScimError(await scim.call('PUT', '/Groups', {}), 405)
 })
 
-test('the provider is deleted with its groups', async () => {
+test('deletes groups together with their provider', async () => {
   assert.equal((await owner.delete(path)).status, 200)
   const { sql } = await import('#db/sql.ts')
   const left = await pinfold.app.db.all(sql`SELECT id FROM scim_groups WHERE provider_uid = ${provider}`)

@@ -102,7 +102,7 @@ for (const [filter, found] of filters) {
   })
 }
 
-test('addresses that an earlier release wrote, or wrote last, are found', async () => {
+test('finds email addresses that an earlier release wrote, also after a newer release', async () => {
   const { id } = created(
     await scim.post('/Users', { schemas: [userSchema], userName: 'older', emails: [{ value: 'old@a.example' }] }),
   )
@@ -118,7 +118,7 @@ test('addresses that an earlier release wrote, or wrote last, are found', async 
   assert.equal(await find('emails eq "new@a.example"'), '')
 })
 
-test('attributes and excludedAttributes select the shown attributes', async () => {
+test('attributes and excludedAttributes select the returned attributes', async () => {
   const at = `/Users/${ids['ada@']}`
   const shown = async (query: string) => {
     const { id, schemas, ...rest } = (await scim.get(`${at}?${query}`)).body
@@ -155,7 +155,7 @@ test('attributes and excludedAttributes select the shown attributes', async () =
   assertScimError(await scim.get(`${at}?attributes=${'a,'.repeat(40)}`), 400, 'tooMany')
 })
 
-test('a search by POST answers as the list does', async () => {
+test('a search by POST returns the same as the list', async () => {
   const body = { schemas: ['urn:ietf:params:scim:api:messages:2.0:SearchRequest'], filter: 'active eq true', count: 2 }
   for (const path of ['/Users/.search', '/.search']) {
     const { status, body: found } = await scim.post(path, { ...body, startIndex: 2, attributes: ['userName'] })
@@ -177,7 +177,7 @@ test('a search by POST answers as the list does', async () => {
   assertScimError(await scim.get('/Users/.search'), 405)
 })
 
-test('a change for another version is refused with 412 and changes nothing', async () => {
+test('refuses a change for another version with 412, and changes nothing', async () => {
   const at = `/Users/${ids.dan}`
   const first = await scim.get(at)
   const version = first.headers.get('etag')!
@@ -204,7 +204,7 @@ test('a change for another version is refused with 412 and changes nothing', asy
   changed(await write('four', '*'))
 })
 
-test('adding users while a provider reads pages moves no user to another page', async () => {
+test('adding users while a provider reads pages does not move users to other pages', async () => {
   const seen: string[] = []
   for (let start = 1; ; start += 2) {
     const { Resources, totalResults } = (await scim.get(`/Users?startIndex=${start}&count=2`)).body
@@ -216,7 +216,7 @@ test('adding users while a provider reads pages moves no user to another page', 
   for (const id of Object.values(ids)) assert.ok(seen.includes(id))
 })
 
-test('filters find people among many, in pages and in the order in which they were added', async () => {
+test('finds users by filter, in pages and in the order of creation', async () => {
   const many = await openEndpoint(pinfold, owner, scene.org.uid, issuer.url, 'many')
   const names = Array.from({ length: 1100 }, (_, i) => `many${String(i).padStart(4, '0')}`)
   await pinfold.app.db.tx(async (tx) => {

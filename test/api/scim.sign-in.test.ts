@@ -52,7 +52,7 @@ for (const [rule, claim] of [
   ['CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID', 'sub'],
   ['CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID', 'oid'],
 ] as const) {
-  test(`a person who is deactivated is out at once, found by ${claim}`, async () => {
+  test(`a deactivated person loses access at once, found by ${claim}`, async () => {
     const { uid, scim } = await provider(`by ${claim}`, rule)
     const external = claim === 'sub' ? `sub-of-${claim}` : '4f1c-oid'
     company.become(`sub-of-${claim}`, { email: 'p@acme.example', oid: '4f1c-oid' })
@@ -82,7 +82,7 @@ for (const [rule, claim] of [
   })
 }
 
-test('a user who is deactivated before their first sign-in gets no account', async () => {
+test('a user deactivated before the first sign-in gets no account', async () => {
   const { uid, scim } = await provider('early', 'CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID')
   await scim.post('/Users', { ...person('early-bird'), active: false })
   company.become('early-bird', {})
@@ -91,7 +91,7 @@ test('a user who is deactivated before their first sign-in gets no account', asy
   assert.ok((await signIn(uid)).get('token'))
 })
 
-test('sessions revoke for users whom the provider deactivates, or whose external ID it changes', async () => {
+test('ends sessions of users whom the provider deactivates or gives another external ID', async () => {
   const { uid, scim } = await provider('late', 'CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID')
   company.become('late-comer', {})
   const first = (await signIn(uid)).get('token')!
@@ -103,7 +103,7 @@ test('sessions revoke for users whom the provider deactivates, or whose external
   assert.equal((await pinfold.withToken(second).get('/auth/v1/ok')).status, 401)
 })
 
-test('if a provider provisions users over SCIM, other users cannot sign in', async () => {
+test('if a provider provisions users by SCIM, other users cannot sign in', async () => {
   const { uid, scim } = await provider('nameless', 'CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID')
   company.become('without-oid', {})
   assert.ok((await signIn(uid)).get('token'))

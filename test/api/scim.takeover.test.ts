@@ -22,7 +22,7 @@ async function provider() {
   return { uid: uid as string, path, etag: async () => ok(await owner.get(path)).scim.etag as string }
 }
 
-test('only callers who hold the roles of mapped groups issue a SCIM token, replace it and switch SCIM on', async () => {
+test('only callers with the roles of mapped groups can create or replace a SCIM token, and turn SCIM on', async () => {
   const { uid, path, etag } = await provider()
   await pinfold.seed.mapping(uid, roleUids.owner, 'admins')
   assertDenied(await manager.post(`${path}:generateScimToken`, {}))
@@ -36,7 +36,7 @@ test('only callers who hold the roles of mapped groups issue a SCIM token, repla
   ok(await manager.post(`${path}:revokeScimToken`, {}))
 })
 
-test('a manager of SCIM needs no other role while no group is mapped, or only to roles that they hold', async () => {
+test('managing SCIM needs no other role if no group is mapped, or only to roles of the caller', async () => {
   const { uid, path, etag } = await provider()
   ok(await manager.post(`${path}:generateScimToken`, {}))
   const held = await pinfold.seed.role(org.uid, ['identity_providers.list'])

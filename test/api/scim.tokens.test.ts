@@ -51,7 +51,7 @@ const knock = async (uid: string, token: string) =>
 
 const isAbout = (time: string, from: number) => Math.abs(Date.parse(time) - (Date.now() + offset + from)) < 60_000
 
-test('only who may manage SCIM makes tokens', async () => {
+test('only callers with permission to manage SCIM can create tokens', async () => {
   const { path } = await provider()
   for (const client of [await member(roleUids.viewer), await member(roleUids.editor), await scene.foreigner()]) {
     assertDenied(await client.post(`${path}:generateScimToken`, {}))
@@ -59,7 +59,7 @@ test('only who may manage SCIM makes tokens', async () => {
   }
 })
 
-test('a first token is shown once, lives for a year, and opens nothing until SCIM is switched on', async () => {
+test('a first token is shown once, is valid for a year, and has no access until SCIM is turned on', async () => {
   const { uid, generate, read } = await provider()
   assert.deepEqual(await read(), {
     enabled: false,
@@ -96,7 +96,7 @@ test('a first token is shown once, lives for a year, and opens nothing until SCI
   assertBlocked(await generate(), uid, 'SCIM_TOKEN_ISSUED')
 })
 
-test('a list shows no times and no state', async () => {
+test('a list contains neither times nor states of SCIM', async () => {
   const { uid, generate } = await provider()
   const { etag, endpointUrl } = ok(await generate())
   const listed = ok(await (await owner()).get(`/iam/v2/identityProviders?uidp.childrenOf=${org}&pageSize=200`))
@@ -104,7 +104,7 @@ test('a list shows no times and no state', async () => {
   assert.deepEqual(scim, { enabled: false, endpointUrl, etag })
 })
 
-test('the lifetime of a token is limited, and is set in one way only', async () => {
+test('limits the lifetime of a token, which can be set in only one way', async () => {
   const { generate } = await provider()
   const at = (ms: number) => new Date(Date.now() + offset + ms).toISOString()
   assertInvalid(await generate({ expireTime: at(-1000) }), 'expire_time')
@@ -114,7 +114,7 @@ test('the lifetime of a token is limited, and is set in one way only', async () 
   assert.equal(issued.expireTime, undefined)
 })
 
-test('SCIM is switched on with two direct owners and the current etag', async () => {
+test('turning SCIM on requires two direct owners and the current ETag', async () => {
   const { uid, generate, enable, read } = await provider()
   assertInvalid(await enable({ enabled: true }), 'etag')
   assert.equal((await enable({ enabled: true, etag: 'x' })).body.code, 5)
@@ -141,7 +141,7 @@ test('SCIM is switched on with two direct owners and the current etag', async ()
   ok(await pinfold.operator.delete(`/iam/v2/identities/${second.uid}`))
 })
 
-test('a replaced token stays valid for the overlap, and never beyond its own expiry', async () => {
+test('a replaced token stays valid for the overlap, but not after its own expiry', async () => {
   const { uid, generate, regenerate, read } = await provider()
   assertInvalid(await regenerate({}), 'etag')
   const first = ok(await generate())
@@ -174,7 +174,7 @@ test('a replaced token stays valid for the overlap, and never beyond its own exp
   assert.equal(fifth.previousTokenExpireTime, fourth.expireTime)
 })
 
-test('an expired or revoked token stays invalid, and a new one opens the endpoint again', async () => {
+test('an expired or revoked token stays invalid, and a new token gives access again', async () => {
   const { uid, generate, regenerate, revoke, read } = await provider()
   assert.equal((await revoke()).body.code, 5)
   const first = ok(await generate({ expireTime: new Date(Date.now() + offset + hour).toISOString() }))

@@ -81,7 +81,7 @@ test('creates, reads, finds, replaces and deletes a user with all attributes', a
   assertScimError(await scim.delete(`/Users/${id}`), 404)
 })
 
-test('deactivation by PUT ends the access of a user, and a PUT without `active` does not restore it', async () => {
+test('deactivation by PUT ends the access of a user, and PUT without `active` does not restore it', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   assert.equal(await standing(sent.externalId), true)
@@ -95,7 +95,7 @@ test('deactivation by PUT ends the access of a user, and a PUT without `active` 
   assert.equal(await standing('never provisioned'), undefined)
 })
 
-test('a deleted user has no access until they are provisioned again', async () => {
+test('a deleted user has no access until provisioned again', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   await scim.delete(`/Users/${id}`)
@@ -105,7 +105,7 @@ test('a deleted user has no access until they are provisioned again', async () =
   assert.equal(await standing(sent.externalId), true)
 })
 
-test('PATCH accepts the dialects of providers', async () => {
+test('PATCH accepts the request forms of common providers', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   const at = `/Users/${id}`
@@ -180,7 +180,7 @@ test('a PATCH with one invalid part changes nothing', async () => {
   assert.deepEqual((await scim.get(at)).body, before)
 })
 
-test('attribute names that have a meaning in JavaScript are ordinary names', async () => {
+test('accepts attribute names with a meaning in JavaScript as ordinary names', async () => {
   const sent = `{"schemas":["${userSchema}"],"userName":"proto${people++}","__proto__":{"admin":true},"constructor":{"a":1}}`
   const { id } = created(await scim.call('POST', '/Users', sent))
   const { text } = await scim.get(`/Users/${id}`)
@@ -196,7 +196,7 @@ test('attribute names that have a meaning in JavaScript are ordinary names', asy
   assert.equal(({} as Json).x, undefined)
 })
 
-test('user names and external IDs are unique, regardless of case', async () => {
+test('user names and external IDs are unique, ignoring case', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   assertScimError(await scim.post('/Users', { ...person(), userName: sent.userName.toUpperCase() }), 409, 'uniqueness')
@@ -211,7 +211,7 @@ test('user names and external IDs are unique, regardless of case', async () => {
   changed(await scim.put(`/Users/${id}`, sent))
 })
 
-test('people are listed in pages that do not overlap', async () => {
+test('lists users in pages that do not overlap', async () => {
   const opened = await openEndpoint(pinfold, owner, org, issuer.url, 'pages')
   assert.deepEqual((await opened.scim.get('/Users')).body.Resources, [])
   for (let i = 0; i < 5; i++) created(await opened.scim.post('/Users', person()))
@@ -275,7 +275,7 @@ test('filters without an index are refused', async () => {
   for (const filter of wrong) assertScimError(await find(filter), 400, 'invalidFilter')
 })
 
-test('only the token of the provider opens its endpoint', async () => {
+test('the SCIM endpoint accepts only the token of its provider', async () => {
   const other = await openEndpoint(pinfold, owner, org, issuer.url, 'other')
   const knock = async (at: string, shown: string | undefined) => {
     const answer = await scimClient(at, shown).get('/Users')
@@ -296,7 +296,7 @@ test('only the token of the provider opens its endpoint', async () => {
   assert.equal((await pinfold.withToken(token).get('/iam/v2/groups')).status, 401)
 })
 
-test('answers requests that are not supported with an error, and limits bodies', async () => {
+test('returns an error for unsupported requests, and limits bodies', async () => {
   assertScimError(await scim.get('/Devices'), 404)
   assertScimError(await scim.get('/Users/a/b'), 404)
   assertScimError(await scim.get('/constructor'), 404)
@@ -316,7 +316,7 @@ test('answers requests that are not supported with an error, and limits bodies',
   assertScimError(await scim.post('/Users', person({ deep })), 400, 'invalidValue')
 })
 
-test('limits the work of a request, whatever it contains', async () => {
+test('limits the work for a request, whatever it contains', async () => {
   const { id } = created(await scim.post('/Users', person({ list: Array.from({ length: 900 }, () => ({ type: 0 })) })))
   const at = `/Users/${id}`
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`a${i}`, 1]))
@@ -353,7 +353,7 @@ test('removing or changing an external ID does not restore access', async () => 
   assert.equal(await standing(`${externalId}-2`), false)
 })
 
-test('the endpoint describes itself', async () => {
+test('the endpoint describes its own features', async () => {
   const config = (await scim.get('/ServiceProviderConfig')).body
   assert.deepEqual([config.patch.supported, config.bulk.supported, config.filter.maxResults], [true, false, 200])
   const types = (await scim.get('/ResourceTypes')).body
@@ -374,7 +374,7 @@ test('the endpoint describes itself', async () => {
   assertScimError(await scim.get('/Schemas/none'), 404)
 })
 
-test('each change is an event and an entry of the audit log, in the name of the provider', async () => {
+test('each change sends an event and writes an audit log entry, with the provider as actor', async () => {
   const sent = person()
   let id = ''
   const events = await eventsOf(pinfold, async () => {
@@ -403,14 +403,14 @@ test('each change is an event and an entry of the audit log, in the name of the 
   assert.ok(types.includes('dev.pinfold.control.iam.scim_user.deleted.v1'), String(types))
 })
 
-test('a provider that is deleted takes its people along, and its token opens nothing', async () => {
+test('deleting a provider deletes its users, and its token has no access', async () => {
   const gone = await openEndpoint(pinfold, owner, org, issuer.url, 'gone')
   created(await gone.scim.post('/Users', person()))
   ok(await owner.delete(gone.path))
   assertScimError(await gone.scim.get('/Users'), 401)
 })
 
-test('requests are counted by organization', async () => {
+test('counts SCIM requests per organization', async () => {
   await using scene = await startBusy()
   const statuses: number[] = []
   let last: ScimAnswer | undefined
@@ -422,7 +422,7 @@ test('requests are counted by organization', async () => {
   assert.ok(Number(last!.headers.get('retry-after')) > 0)
 })
 
-test('an address may send ten times as many requests as one organization, over all organizations together', async () => {
+test('a network address can send ten times the requests of one organization, over all organizations', async () => {
   await using busy = await startBusy()
   const statuses: number[] = []
   for (let i = 0; i < 11; i++) {
@@ -433,7 +433,7 @@ test('an address may send ten times as many requests as one organization, over a
   assert.deepEqual(statuses, [...Array(30).fill(200), 429, 429, 429])
 })
 
-test('an add of a value that exists, alone or among others, does not duplicate it', async () => {
+test('adding an existing value, alone or with others, does not duplicate it', async () => {
   const emails = [
     { type: 'work', value: 'a@example.com' },
     { type: 'home', value: 'b@example.com' },
@@ -462,6 +462,6 @@ async function startBusy() {
   return { ...opened, pinfold, organization, [Symbol.asyncDispose]: () => pinfold[Symbol.asyncDispose]() }
 }
 
-test('the provider shows that its endpoint is open', async () => {
+test('the provider shows that its SCIM endpoint is turned on', async () => {
   assert.equal(ok(await owner.get(path)).scim.enabled, true)
 })

@@ -75,7 +75,7 @@ async function lettingIn(browser: Browser, code: string, between: () => Promise<
   return answered.promise
 }
 
-test('an ended session approves no program, however early the form was begun', async () => {
+test('an ended session cannot approve a program, also if the approval page was opened before', async () => {
   const { pinfold } = scene
   const { uid } = scene.somebody()
   const browser = openBrowser()
@@ -93,7 +93,7 @@ test('an ended session approves no program, however early the form was begun', a
   assert.deepEqual(left, [])
 })
 
-test('a link from another site that names a provider signs nobody in for a program', async () => {
+test('a link from another site with a provider in it signs nobody in for a program', async () => {
   const { url } = scene.pinfold
   scene.somebody()
   const code = newCode()
@@ -110,7 +110,7 @@ test('a link from another site that names a provider signs nobody in for a progr
   }
 })
 
-test('an approved program has no recent sign-in, and cannot grant the owner role', async () => {
+test('a session of an approved program counts as no recent sign-in, and cannot grant the owner role', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const browser = openBrowser()
@@ -125,7 +125,7 @@ test('an approved program has no recent sign-in, and cannot grant the owner role
   ok(await makeOwner(await scene.client({}, browser)))
 })
 
-test('limits the programs that a person approves at the same time, without counting expired ones', async () => {
+test('limits the approved programs of a person, not counting expired ones', async () => {
   const { url, app } = scene.pinfold
   const expired = new Date(time - 1000).toISOString()
   await app.db.tx((tx) =>
@@ -162,7 +162,7 @@ test('limits the programs that a person approves at the same time, without count
   assert.equal((await another.submit(`${url}/ui/headless`, { code: newCode() })).status, 200)
 })
 
-test('an ID token marks an address of a provider of the server as verified, and names the organization of others', async () => {
+test('an ID token shows verified emails of server-wide providers, and the organization of other providers', async () => {
   const { org } = scene
   const { email } = scene.somebody()
   const [inside, outside] = [openBrowser(), openBrowser()]
@@ -174,7 +174,7 @@ test('an ID token marks an address of a provider of the server as verified, and 
   assert.deepEqual([itself.email, itself.email_verified, itself.org], [email, true, undefined])
 })
 
-test('a narrowed token changes no profile, and sees and ends no session but its own', async () => {
+test('a narrowed token cannot change the profile, and can only see and end its own session', async () => {
   const { org } = scene
   const { uid } = scene.somebody()
   const whole = await scene.client({ connection: 'company' })
@@ -201,7 +201,7 @@ test('a narrowed token changes no profile, and sees and ends no session but its 
   ok(await whole.get('/auth/v1/ok'))
 })
 
-test('each organization gets events for its part of a deleted account, and a pending invitation does not block it', async () => {
+test('each organization gets the events about its part of a deleted account; a pending invitation does not block deletion', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const client = await scene.client()
@@ -246,7 +246,7 @@ const loopbackCode = (more: Json) => {
 }
 const isOver = (next: string) => next.startsWith(loopback)
 
-test('the limits that a program was approved with apply to all tokens of its session', async () => {
+test('the limits in the approval of a program apply to all tokens of its session', async () => {
   const { pinfold, org } = scene
   const folder = await pinfold.seed.group(org.uid)
   const token = (form: Json) => post('/oauth/token', { client_id: 'pinfold', ...form })
@@ -280,7 +280,7 @@ test('the limits that a program was approved with apply to all tokens of its ses
   }
 })
 
-test('a page of another site gets no lasting session of a program at a local port without a click', async () => {
+test('a page of another site gets no session for a program at a local port without a click', async () => {
   scene.somebody()
   const old = new URLSearchParams({ exit: 'redirect', redirect: loopback, idp_id: scene.idp.uid })
   const links = [
@@ -302,7 +302,7 @@ test('a page of another site gets no lasting session of a program at a local por
   }
 })
 
-test('entering as the operator ends the session of the person in the same browser', async () => {
+test('signing in as the operator ends the session of the person in the same browser', async () => {
   const { url, app } = scene.pinfold
   const { uid } = scene.somebody()
   const browser = openBrowser()
@@ -312,7 +312,7 @@ test('entering as the operator ends the session of the person in the same browse
   assert.deepEqual(await app.db.all(sql`SELECT uid FROM sessions WHERE identity_uid = ${uid}`), [])
 })
 
-test('programs that wait are bounded by customer, by size, and when all places are taken the forgotten give way', async () => {
+test('limits waiting programs per network and size, and drops the least recently polled when full', async () => {
   await using few = await startSignInScene({ trustedProxies: ['127.0.0.1'], exchangesPerSource: 1_000_000 })
   const { pinfold } = few
   const begin = (address: string, scope = '') =>

@@ -36,7 +36,7 @@ async function signIn(idToken: Json, userInfo: Json = {}) {
   return { sub, claims: claimsOf(token), client: pinfold.withToken(token) }
 }
 
-test('email_verified is read where the address is: in the ID token or at the userinfo endpoint', async () => {
+test('reads email_verified from the source of the email address: ID token or userinfo endpoint', async () => {
   const email = 'ada@acme.example'
   const cases: [idToken: Json, userInfo: Json, verified: boolean][] = [
     [{ email, name: 'Ada' }, { email, email_verified: true }, true],
@@ -60,7 +60,7 @@ const isOwner = async ({ client }: Awaited<ReturnType<typeof signIn>>): Promise<
   return capabilities.some(({ role }: Json) => role?.name === 'owner')
 }
 
-test('groups inside an object give roles, from the ID token or the userinfo endpoint', async () => {
+test('groups in a nested claim grant roles, from the ID token or the userinfo endpoint', async () => {
   assert.equal(await isOwner(await signIn({ realm_access: { roles: ['owners'] } })), true)
   assert.equal(await isOwner(await signIn({ 'realm_access.roles': ['owners'] })), true)
   assert.equal(await isOwner(await signIn({}, { realm_access: { roles: ['owners'] } })), true)
@@ -72,7 +72,7 @@ test('groups inside an object give roles, from the ID token or the userinfo endp
   assert.equal(await isOwner(await signIn({ realm_access: ['owners'], roles: ['owners'] })), false)
 })
 
-test('a groupsClaim that can never match is refused', async () => {
+test('refuses a groupsClaim that can never match', async () => {
   const create = (groupsClaim: string) =>
     pinfold.operator.post(`/iam/v2/identityProviders/${org}`, {
       name: `claim ${people++}`,
@@ -119,7 +119,7 @@ test('a groupsClaim that can never match is refused', async () => {
   )
 })
 
-test('a logout token with an unknown sid ends the sessions of the person that have no recorded sid', async () => {
+test('a logout token with an unknown sid ends the sessions of the person without a recorded sid', async () => {
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
   const logOut = async (claims: Json, typ = 'logout+jwt') => {
     const logout_token = await issuer.token({ aud: clientId, jti: `jti-${people++}`, events, ...claims }, { typ })

@@ -72,7 +72,7 @@ async function answerDevice(code: string, answer: string, browser: Browser = ope
   return browser.submit(`${url}/ui/device/confirm`, { code, answer })
 }
 
-test('discovery describes the supported features, and a strict library accepts it', async () => {
+test('discovery describes the supported features, and a strict library accepts the document', async () => {
   const { pinfold } = scene
   const { url } = pinfold
   const document = ok(await pinfold.anonymous.get('/.well-known/openid-configuration'))
@@ -103,7 +103,7 @@ test('discovery describes the supported features, and a strict library accepts i
   assert.equal((await discover()).serverMetadata().issuer, url)
 })
 
-test('an OpenID Connect library completes code and refresh', async () => {
+test('an OpenID Connect library completes the code flow and a refresh', async () => {
   const { pinfold, org } = scene
   const { uid, email } = scene.somebody()
   const config = await discover()
@@ -138,7 +138,7 @@ test('an OpenID Connect library completes code and refresh', async () => {
   assert.equal((await pinfold.withToken(next.access_token).get('/auth/v1/ok')).status, 401)
 })
 
-test('an OpenID Connect library completes the device grant', async () => {
+test('an OpenID Connect library completes the device flow', async () => {
   const { pinfold } = scene
   const { uid } = scene.somebody()
   const config = await discover()
@@ -160,7 +160,7 @@ test('an OpenID Connect library completes the device grant', async () => {
   assertRefused(again, 'invalid_grant')
 })
 
-test('the ID token of a device is good at the exchange, and nowhere else', async () => {
+test('the ID token of a device is accepted only at the token exchange', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const { device_code, user_code } = ok(await post('/oauth/device_authorization', { client_id: 'pinfold' }))
@@ -197,7 +197,7 @@ test('the ID token of a device is good at the exchange, and nowhere else', async
   assertError(await withIt.post(`/sts/exchange?aud=${host}`), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('a device waits, is slowed down, is refused, and gets an error when the time is over', async () => {
+test('the device flow returns pending, slow_down, access_denied and expired_token', async () => {
   scene.somebody()
   const begin = async () => ok(await post('/oauth/device_authorization', { client_id: 'pinfold', scope: 'openid' }))
   const poll = (device_code: string) => token({ grant_type: deviceGrant, device_code })
@@ -233,7 +233,7 @@ test('a device waits, is slowed down, is refused, and gets an error when the tim
   assertRefused(await of({ cap: 'no.such' }), 'invalid_request')
 })
 
-test('a device code, an authorization code and the tokens of one client are refused for another client', async (t) => {
+test('refuses a device code, an authorization code and tokens of another client', async (t) => {
   await using two = await startSignInScene({ compatVendor: 'acme', compatVendorDomain: 'acme.example' })
   const own = scene
   t.after(() => {
@@ -259,7 +259,7 @@ test('a device code, an authorization code and the tokens of one client are refu
   }
 })
 
-test('an approval ends with the session that it was given in, before the program has asked', async () => {
+test('an approval ends with its session if the program has not fetched a token yet', async () => {
   const { pinfold } = scene
   scene.somebody()
   const { device_code, user_code } = ok(await post('/oauth/device_authorization', { client_id: 'pinfold' }))
@@ -269,7 +269,7 @@ test('an approval ends with the session that it was given in, before the program
   assertRefused(await token({ grant_type: deviceGrant, device_code }), 'access_denied')
 })
 
-test('the page of devices shows who asks, takes only typed codes, and its guesses are few', async () => {
+test('the device page names the client, accepts only typed codes, and limits attempts', async () => {
   const { pinfold } = scene
   const { url } = pinfold
   scene.somebody()
@@ -307,7 +307,7 @@ test('the page of devices shows who asks, takes only typed codes, and its guesse
   assert.equal((await operator.submit(`${url}/ui/device/confirm`, { code: user_code, answer: 'approve' })).status, 403)
 })
 
-test('limits the waiting programs of one network, and a setting disables sign-in by device code', async () => {
+test('limits the waiting programs of one network, and a setting turns off sign-in by device code', async () => {
   await using small = await startSignInScene({ deviceSignIn: false })
   const there = small.pinfold.anonymous
   const document = ok(await there.get('/.well-known/openid-configuration'))
@@ -325,7 +325,7 @@ test('limits the waiting programs of one network, and a setting disables sign-in
   ok(await begin())
 })
 
-test('a code is good once, for its client, its redirect and its verifier, and for a minute', async () => {
+test('a code is valid once, for a minute, for its client, redirect URL and verifier', async () => {
   const { pinfold } = scene
   scene.somebody()
   assertRefused(await redeem(await codeOf(), { code_verifier: `${verifier}.` }), 'invalid_grant')
@@ -348,7 +348,7 @@ test('a code is good once, for its client, its redirect and its verifier, and fo
   assertRefused(await token({ grant_type: 'refresh_token', refresh_token }), 'invalid_grant')
 })
 
-test('an invalid request for a code is reported to the program, and never to a foreign redirect URL', async () => {
+test('reports an invalid authorization request to the program, but not to an unknown redirect URL', async () => {
   const { url } = scene.pinfold
   scene.somebody()
   const refusal = async (more: Json) =>
@@ -377,7 +377,7 @@ test('an invalid request for a code is reported to the program, and never to a f
   assert.deepEqual([error, state, iss], ['access_denied', 's', url], stranger.uid)
 })
 
-test('the session of a code that is never exchanged expires', async () => {
+test('the session of a code that is never redeemed expires', async () => {
   const { pinfold } = scene
   scene.somebody()
   await codeOf()
@@ -390,7 +390,7 @@ test('the session of a code that is never exchanged expires', async () => {
   assert.equal(ok(await client.get('/control/v1/sessions')).sessions.length, 1)
 })
 
-test('roles of external groups end with the sign-in that has shown the groups, also for approved programs', async () => {
+test('roles of external groups end with the sign-in that had the groups, also for approved programs', async () => {
   const { pinfold, org, idp } = scene
   ok(
     await pinfold.operator.post(`/iam/v2/externalGroupRoleMappings/${idp.uid}`, {
@@ -414,7 +414,7 @@ test('roles of external groups end with the sign-in that has shown the groups, a
   assert.ok(claimsOf(got.access_token).grp)
 })
 
-test('a program without a browser fetches a token that only its key opens, once', async () => {
+test('a program without a browser can fetch its token once, and only its key decrypts the token', async () => {
   const { pinfold } = scene
   const { url } = pinfold
   const { uid } = scene.somebody()
@@ -450,7 +450,7 @@ test('a program without a browser fetches a token that only its key opens, once'
   }
 })
 
-test('people delete their own account with all its sessions, and can register again as new users', async () => {
+test('people can delete their account with all its sessions, and register again as new users', async () => {
   const { pinfold } = scene
   const { uid } = scene.somebody()
   const { code: invite } = await pinfold.seed.invite(scene.org.uid, roleUids.viewer)
@@ -497,7 +497,7 @@ test('people delete their own account with all its sessions, and can register ag
   assert.equal((await alone.get('/auth/v1/ok')).status, 401)
 })
 
-test('published keys verify an ID token, and no part of it can be changed', async () => {
+test('published keys verify an ID token, and each change of the ID token makes it invalid', async () => {
   const { pinfold } = scene
   scene.somebody()
   const { id_token: idToken } = ok(await redeem(await codeOf({ nonce: 'n' })))

@@ -98,7 +98,7 @@ async function member(roleUid = roleUids.viewer): Promise<Person> {
   return person
 }
 
-test('an exchanged token has no more claims about a sign-in than the provider has made', async () => {
+test('an exchanged token has only the sign-in claims that the provider made', async () => {
   const { sub } = await member()
   const now = Math.floor(time / 1000)
   for (const [auth_time, said] of [
@@ -121,7 +121,7 @@ test('an exchanged token has no more claims about a sign-in than the provider ha
   ok(await make({ auth_time: now }))
 })
 
-test('a person whom only an organization’s provider vouches for is refused by exchange, registry and registration', async () => {
+test('exchange, registry and registration refuse a person known only to an organization’s provider', async () => {
   const { sub, uid } = somebody()
   await tokenOf({ sub })
   await pinfold.seed.binding((await pinfold.seed.group()).uid, uid, roleUids.owner)
@@ -142,7 +142,7 @@ test('a person whom only an organization’s provider vouches for is refused by 
   assert.equal(claimsOf(ok(await exchange({ sub })).token).sub, uid)
 })
 
-test('a token of an organization’s provider is exchanged with that provider named, for a session of that organization', async () => {
+test('exchanges a token of an organization’s provider for a session of this organization, if the request names the provider', async () => {
   const { sub, uid } = somebody()
   const other = (await pinfold.seed.group()).uid
   const named = { identity_provider: idp }
@@ -182,7 +182,7 @@ test('a token of an organization’s provider is exchanged with that provider na
   assert.equal(claimsOf(over.token).org, org)
 })
 
-test('the provider that is named has to have issued the token, for us', async () => {
+test('the provider in the request must have issued the token, for this server', async () => {
   const { sub } = await member()
   await using stranger = await startIssuer()
   const named = { identity_provider: idp }
@@ -204,7 +204,7 @@ test('the provider that is named has to have issued the token, for us', async ()
   assert.equal(claimsOf(ok(await exchange({ sub }, { identity_provider: 'everybody' })).token).org, undefined)
 })
 
-test('with an identity, a token of an organization’s provider is exchanged for an identity of that organization only', async () => {
+test('exchanges a token of an organization’s provider only for identities of this organization', async () => {
   const other = (await pinfold.seed.group()).uid
   const { sub } = somebody()
   const identity = async (group: string) =>
@@ -217,7 +217,7 @@ test('with an identity, a token of an organization’s provider is exchanged for
   assert.equal((await exchange({ sub, aud: atOrg }, { identity: foreign, identity_provider: idp })).status, 403)
 })
 
-test('the sessions of a provider end when the settings do not name it any more, or name another', async () => {
+test('sessions of a provider end when the settings no longer name it, or name another', async () => {
   const { sub } = await member()
   const parameters = { connection: 'everybody', create_refresh_token: 'true' }
   const answer = await signIn(parameters, { sub })
@@ -272,7 +272,7 @@ test('the sessions of a provider end when the settings do not name it any more, 
   assert.equal((await client.get('/auth/v1/ok')).status, 401)
 })
 
-test('an invite in a URL is shown with its offer before it is redeemed', async () => {
+test('shows an invitation from a URL with its group and role before redeeming it', async () => {
   const { sub, uid } = somebody()
   const folder = await pinfold.seed.group(org, { name: 'inner' })
   const { code } = await pinfold.seed.invite(folder.uid, roleUids.editor)
@@ -298,7 +298,7 @@ test('an invite in a URL is shown with its offer before it is redeemed', async (
   )
 })
 
-test('a page of another site cannot choose the person whom a browser is signed in as', async () => {
+test('a page of another site cannot choose the user of a browser session', async () => {
   const start = `${pinfold.url}/ui/signin/start?idp=${idp}&return=/ui/x`
   for (const site of ['cross-site', 'same-site', 'none']) {
     const led = await openBrowser().ask(start, { headers: { 'sec-fetch-site': site } })
@@ -308,7 +308,7 @@ test('a page of another site cannot choose the person whom a browser is signed i
   assert.ok(own.headers.get('location')!.startsWith(issuer.url))
 })
 
-test('the role of an external group for a session is not enough for an invite, which lasts longer', async () => {
+test('a role of an external group does not allow invitations, because they outlast the session', async () => {
   const { sub } = somebody()
   await pinfold.seed.mapping(idp, roleUids.owner, 'door-owners')
   const now = Math.floor(time / 1000)
@@ -326,7 +326,7 @@ test('the role of an external group for a session is not enough for an invite, w
   ok(await pinfold.withToken(token).post(`/iam/v2/groupInvites/${org}`, body))
 })
 
-test('a token never fails for how many places groups have added to a session', async () => {
+test('a token is issued for any number of groups with session roles', async () => {
   const { sub } = somebody()
   await pinfold.seed.mapping(idp, roleUids.editor, 'door-many')
   const refreshed = await signIn({ idp_id: idp, create_refresh_token: 'true' }, { sub })
@@ -348,7 +348,7 @@ test('a token never fails for how many places groups have added to a session', a
 
 const exchangeGroups = (sub: string) => exchange({ sub, aud: atOrg, groups: ['door-many'] }, { identity_provider: idp })
 
-test('signing out works when the provider cannot be asked', async () => {
+test('signing out succeeds if the provider is unavailable', async () => {
   const { sub } = await member()
   const browser = openBrowser()
   const start = await browser.ask(`${pinfold.url}/ui/signin/start?idp=everybody`)
@@ -364,7 +364,7 @@ test('signing out works when the provider cannot be asked', async () => {
   }
 })
 
-test('a person whose provider leaves out their groups gets an error, which is logged', async () => {
+test('a person whose provider omits their groups gets an error, which is logged', async () => {
   const { sub } = somebody()
   const parameters = { idp_id: idp, create_refresh_token: 'true' }
   for (const claims of [
@@ -391,7 +391,7 @@ test('a person whose provider leaves out their groups gets an error, which is lo
   assert.equal(none.status, 302)
 })
 
-test('a sign-in while the database is overloaded is told to retry, and logs no error', async () => {
+test('a sign-in while the database is overloaded returns a retry time, and logs no error', async () => {
   const { db, log } = pinfold.app
   const tooMuch = () => Promise.reject(busy('all connections to the database are in use'))
   const kept = { db: { ...db }, log: { ...log } }

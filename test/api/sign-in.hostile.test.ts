@@ -50,12 +50,12 @@ async function signIn(site: { idp: string; issuer: FakeIssuer }, claims: Json = 
   return { token: token as string, refreshToken: refresh_token as string, client: pinfold.withToken(token) }
 }
 
-test('a valid answer signs the person in', async () => {
+test('a valid provider response signs the person in', async () => {
   const { token } = await signIn(acme)
   assert.equal(claimsOf(token).sub, personUid(honest.url, 'somebody'))
 })
 
-test('an ID token for another sign-in, of another issuer, for another audience or another time is refused', async () => {
+test('refuses an ID token for another sign-in, issuer, audience or time', async () => {
   const now = Math.floor(Date.now() / 1000)
   for (const [what, claims] of [
     ['nonce', { nonce: 'another' }],
@@ -70,20 +70,20 @@ test('an ID token for another sign-in, of another issuer, for another audience o
   }
 })
 
-test('an ID token that the issuer has not signed is refused, although it comes from its own address', async () => {
+test('refuses an ID token without a signature of the issuer, although it comes from the URL of the issuer', async () => {
   const begun = await begin(pinfold, acme)
   const forged = await evil.token({ iss: honest.url, sub: 'somebody', aud: clientId, nonce: begun.nonce })
   assertRefused(await finish(begun, {}, {}, forged), '401', 'another key')
 })
 
-test('an ID token of an earlier sign-in is refused at the next one', async () => {
+test('refuses an ID token of an earlier sign-in', async () => {
   const first = await begin(pinfold, acme)
   const token = await honest.token({ sub: 'somebody', aud: clientId, nonce: first.nonce })
   assert.equal(answerOf(await finish(first, {}, {}, token)).error, undefined)
   assertRefused(await finish(await begin(pinfold, acme), {}, {}, token), '401', 'replayed')
 })
 
-test('a state is valid once, in the browser that began the sign-in, and for ten minutes', async () => {
+test('a state is valid once, for ten minutes, in the browser that started the sign-in', async () => {
   const begun = await begin(pinfold, acme)
   const shownTo = async (browser: Browser, state = begun.state) => finish({ ...begun, browser, state })
   const { browser: another } = await begin(pinfold, acme)
@@ -117,7 +117,7 @@ test("one provider's answer is not taken for another's", async () => {
   assertRefused(await finish(await begin(pinfold, acme), {}, { iss: evil.url }), '401', 'another iss')
 })
 
-test('providers that identify themselves share a callback, and must identify themselves', async () => {
+test('providers that send the iss parameter share a callback, and must send it', async () => {
   await using named = await startIssuer()
   named.metadata.authorization_response_iss_parameter_supported = true
   const { uid } = await pinfold.seed.provider(acme.org, named.url)
@@ -129,7 +129,7 @@ test('providers that identify themselves share a callback, and must identify the
   assert.equal(answerOf(await finish(await begin(pinfold, site), {}, { iss: named.url })).error, undefined)
 })
 
-test('redirects lead to no other machine', async () => {
+test('never redirects to another machine', async () => {
   for (const redirect of [
     'https://evil.example.com/',
     'http://evil.example.com/',
@@ -153,7 +153,7 @@ test('redirects lead to no other machine', async () => {
   }
 })
 
-test('the next sign-in does not continue the session of another person, and cookies cannot be chosen by others', async () => {
+test('a sign-in does not continue the session of another person, and ignores session cookies set by others', async () => {
   const browser = openBrowser()
   const jar = browser.cookies(pinfold.url)
   jar.set('pinfold', 'fixed-by-somebody-else')
@@ -220,7 +220,7 @@ test("what an owner's provider says reaches nothing outside of the organization"
   assert.equal(issued.org, mallory.org)
 })
 
-test('an invite of another organization is not redeemed, and a verified address counts nowhere else', async () => {
+test('does not redeem an invitation of another organization, and a verified email address counts nowhere else', async () => {
   const { code } = await pinfold.seed.invite(acme.org, roleUids.owner)
   const shown = await finish(await begin(pinfold, mallory, { invite: code }), { sub: 'thief', email_verified: true })
   assertRefused(shown, '403', 'invite')
@@ -234,7 +234,7 @@ test('an invite of another organization is not redeemed, and a verified address 
   })
 })
 
-test('a provider can sign out only people whom it has signed in', async () => {
+test('a provider can sign out only people whom it signed in', async () => {
   const shared = { idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
   const { client } = await signIn(acme, { sub: 'victim-2', sid: 'upstream' })
   const claims = {
@@ -276,7 +276,7 @@ test('a provider can sign out only people whom it has signed in', async () => {
   ok(await another.client.get('/auth/v1/ok'))
 })
 
-test('a logout by a provider can be repeated until it succeeds here', async () => {
+test('a logout by a provider can be repeated until it succeeds', async () => {
   const { client } = await signIn(acme, { sub: 'victim-3', sid: 'upstream-4' })
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
   const claims = { aud: clientId, sub: 'victim-3', jti: 'j-3', events }
@@ -302,7 +302,7 @@ function renaming(from: string, to: string) {
   return sql([`ALTER TABLE ${from} RENAME TO ${to}`] as unknown as TemplateStringsArray)
 }
 
-test('limits the sign-in endpoints for each source', async () => {
+test('limits the sign-in endpoints for each network address', async () => {
   await using few = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],

@@ -24,7 +24,7 @@ async function agree(browser: Browser, url: string) {
   return browser.submit(action, { xsrf, logout: 'yes' })
 }
 
-test('signing out here and then at the provider ends the other sessions of the provider through its notification', async () => {
+test('signing out here and at the provider ends the other sessions through the notification of the provider', async () => {
   const { pinfold, company } = scene
   scene.somebody()
   const browser = openBrowser()
@@ -50,7 +50,7 @@ test('signing out here and then at the provider ends the other sessions of the p
   assert.ok(company.url)
 })
 
-test('signing out at the provider alone ends the sessions of that browser here', async () => {
+test('signing out only at the provider ends the sessions of the browser here', async () => {
   const { company } = scene
   const { uid } = scene.somebody()
   const browser = openBrowser()

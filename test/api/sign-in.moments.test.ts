@@ -58,7 +58,7 @@ const beginDevice = async () => ok(await post('/oauth/device_authorization', { c
 const noProgram = /This code is unknown or has expired/
 const question = /Authorize this program\?/
 
-test('a device code is answered once', async () => {
+test('returns tokens for a device code once', async () => {
   scene.somebody()
   const { url } = scene.pinfold
   for (const [first, second] of [
@@ -78,7 +78,7 @@ test('a device code is answered once', async () => {
   }
 })
 
-test(`the page of devices takes a code for ${deviceSeconds} seconds`, async () => {
+test(`the device page accepts a code for ${deviceSeconds} seconds`, async () => {
   scene.somebody()
   const { user_code: code } = await beginDevice()
   const browser = openBrowser()
@@ -90,7 +90,7 @@ test(`the page of devices takes a code for ${deviceSeconds} seconds`, async () =
   assert.match(await type(), noProgram)
 })
 
-test(`an authorization code is redeemed within ${signInCodeSeconds} seconds`, async () => {
+test(`an authorization code is valid for ${signInCodeSeconds} seconds`, async () => {
   scene.somebody()
   const codes = [await codeOf(), await codeOf()]
   time += signInCodeSeconds * second - 1
@@ -99,7 +99,7 @@ test(`an authorization code is redeemed within ${signInCodeSeconds} seconds`, as
   assert.equal((await redeem(codes[1]!)).body.error, 'invalid_grant')
 })
 
-test(`the token of a program without a browser is fetched within ${headlessSeconds} seconds`, async () => {
+test(`a program without a browser can fetch its token for ${headlessSeconds} seconds`, async () => {
   scene.somebody()
   const { url, anonymous } = scene.pinfold
   const fetches = await Promise.all(
@@ -119,7 +119,7 @@ test(`the token of a program without a browser is fetched within ${headlessSecon
   assertError(await fetches[1]!(), 404, 5, 'NOT_FOUND')
 })
 
-test(`the refresh token before the current one is taken again for ${predecessorSeconds} seconds`, async () => {
+test(`accepts the previous refresh token for ${predecessorSeconds} seconds`, async () => {
   scene.somebody()
   for (const late of [0, 1]) {
     const { refresh_token } = ok(await redeem(await codeOf()))
@@ -134,7 +134,7 @@ test(`the refresh token before the current one is taken again for ${predecessorS
   }
 })
 
-test(`a sign-in is completed within ${attemptSeconds} seconds`, async () => {
+test(`a sign-in must be completed within ${attemptSeconds} seconds`, async () => {
   scene.somebody()
   const { url } = scene.pinfold
   const query = new URLSearchParams({ idp: scene.idp.uid, return: '/ui/' })
@@ -150,7 +150,7 @@ test(`a sign-in is completed within ${attemptSeconds} seconds`, async () => {
   }
 })
 
-test('an owner is made within 600 seconds of a sign-in', async () => {
+test('granting the owner role requires a sign-in within 600 seconds', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   await pinfold.seed.binding(org.uid, uid, roleUids.owner)

@@ -142,7 +142,7 @@ const said = (): [what: string, claims: Json][] => [
   ['a uid as its subject', { sub: victimUid }],
 ]
 
-test('claims of the provider have effects only inside its organization, by browser and by exchange', async () => {
+test('provider claims have effects only in its organization, by browser and by exchange', async () => {
   for (const [idp, issuer] of [
     [evilIdp, evil],
     [sharedIdp, honest],
@@ -161,7 +161,7 @@ test('claims of the provider have effects only inside its organization, by brows
   assert.deepEqual(sessions, [])
 })
 
-test('refuses a token of another issuer and an invalid token at each entry point', async () => {
+test('each entry point refuses a token of another issuer, and an invalid token', async () => {
   for (const [what, issuer, claims] of [
     ['signed by itself in the name of the other', evil, { iss: honest.url, sub: victim }],
     ['for the settings', evil, { iss: honest.url, sub: victim, aud: 'of the settings' }],
@@ -186,7 +186,7 @@ test('refuses a token of another issuer and an invalid token at each entry point
   }
 })
 
-test('a good token of the provider is refused for the settings, for another organization, and for an identity of one', async () => {
+test('a valid token of the provider is refused server-wide, for another organization, and for its identities', async () => {
   const { uid: identity } = await pinfold.seed.identity(acme.uid, {
     claimMatch: { issuer: evil.url, subject: 'm-4', audience: clientId },
   })
@@ -202,7 +202,7 @@ test('a good token of the provider is refused for the settings, for another orga
   assert.equal(await throughExchange('', evil, { sub: 'm-4' }), 401)
 })
 
-test('the provider cannot sign out people whom others have signed in, and changes none of their data', async () => {
+test('the provider can neither sign out people whom others signed in, nor change their data', async () => {
   const good = await honest.token({ sub: victim, aud: 'of the settings' })
   const signedIn = ok(await pinfold.withToken(good).call('POST', `/sts/exchange?aud=${pinfold.url}`))
   const inside = await throughBrowser(acmeIdp, honest, { sub: victim, sid: 'upstream' })

@@ -16,7 +16,7 @@ function valuesOf(field: string): string[] {
   return [...row.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)
 }
 
-test('the values of the page for Keycloak work', async () => {
+test('the settings in the Keycloak guide work', async () => {
   await using company = await startPeopleProvider()
   await using pinfold = await startPinfold({ allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'] })
   const org = await pinfold.seed.group()

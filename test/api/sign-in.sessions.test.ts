@@ -37,7 +37,7 @@ async function withRefresh(): Promise<{ token: string; refreshToken: string; uid
   return { uid, token: answer.get('token')!, refreshToken: answer.get('refresh_token')! }
 }
 
-test('a refresh token has its expiry, and is exchanged for a token of the same session and the next refresh token', async () => {
+test('a refresh token has an expiry, and returns a token of the same session with the next refresh token', async () => {
   const { pinfold, org } = scene
   const { token, refreshToken, uid } = await withRefresh()
   const said = JSON.parse(Buffer.from(refreshToken, 'base64').toString()) as Json
@@ -83,7 +83,7 @@ test('refuses malformed refresh tokens, and a request without an audience', asyn
   assertError(await pinfold.withToken(refreshToken).get('/auth/v1/ok'), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('twenty refreshes at once keep the session, and all get a token that works', async () => {
+test('twenty concurrent refreshes keep the session, and all return a working token', async () => {
   const { refreshToken } = await withRefresh()
   const answers = await Promise.all(Array.from({ length: 20 }, () => refreshWith(refreshToken)))
   const next = new Set(
@@ -93,7 +93,7 @@ test('twenty refreshes at once keep the session, and all get a token that works'
   ok(await refreshWith(answers[7]!.body.refreshToken.token))
 })
 
-test('the predecessor works ten seconds more; used later, or an older one at any time, it ends the session', async () => {
+test('the previous refresh token works for ten seconds; later, or with an older one, the session ends', async () => {
   for (const late of [true, false]) {
     const { refreshToken, token } = await withRefresh()
     const second1 = ok(await refreshWith(refreshToken)).refreshToken.token
@@ -114,7 +114,7 @@ test('the predecessor works ten seconds more; used later, or an older one at any
   }
 })
 
-test('a session ends when it is unused for thirty days, and after ninety in any case', async () => {
+test('a session ends after thirty days without use, and after ninety days in any case', async () => {
   const unused = await withRefresh()
   time += 30 * day + second
   assertError(await refreshWith(unused.refreshToken), 401, 16, 'UNAUTHENTICATED')
@@ -131,7 +131,7 @@ test('a session ends when it is unused for thirty days, and after ninety in any 
   assertError(await refreshWith(refreshToken), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('people list and end their sessions, and owners those of their provider', async () => {
+test('people can list and end their sessions, and owners those of their provider', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const first = await scene.client({ create_refresh_token: 'true' })
@@ -165,7 +165,7 @@ test('people list and end their sessions, and owners those of their provider', a
   ok(await outside.get('/auth/v1/ok'))
 })
 
-test('a deep link survives the sign-in, and the cookie counts below /ui/ only', async () => {
+test('a deep link works after the sign-in, and the cookie is sent only below /ui/', async () => {
   const { pinfold } = scene
   const { email } = scene.somebody()
   const browser = openBrowser()
@@ -240,7 +240,7 @@ test('accepts forms from our own pages only', async () => {
   assert.equal((await browser.ask(`${pinfold.url}/ui/`)).status, 303)
 })
 
-test('signing out ends the session here and leads to where it ends at the provider', async () => {
+test('signing out ends the session here, and redirects to the sign-out page of the provider', async () => {
   const { pinfold, company } = scene
   scene.somebody()
   const browser = openBrowser()
@@ -257,7 +257,7 @@ test('signing out ends the session here and leads to where it ends at the provid
   assert.equal((await browser.ask(`${pinfold.url}/ui/`)).status, 303)
 })
 
-test('a person ends other sessions at the page of the account', async () => {
+test('a person can end other sessions on the account page', async () => {
   const { pinfold } = scene
   scene.somebody()
   const client = await scene.client()
@@ -271,7 +271,7 @@ test('a person ends other sessions at the page of the account', async () => {
   assert.equal((await browser.submit(`${pinfold.url}/ui/sessions/end`, { uid: uid! })).status, 404)
 })
 
-test('a browser is signed in for eight hours unused, and for a day in all', async () => {
+test('a browser session lasts eight hours without use, and at most a day', async () => {
   const { pinfold } = scene
   scene.somebody()
   const browser = openBrowser()
@@ -288,7 +288,7 @@ test('a browser is signed in for eight hours unused, and for a day in all', asyn
   assert.equal(await ask(8.1), 303)
 })
 
-test('a sign-in carries the code of an invite outside of the URL', async () => {
+test('a sign-in sends the code of an invitation outside of the URL', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const { code } = await pinfold.seed.invite(org.uid, roleUids.editor)
@@ -323,7 +323,7 @@ test("the operator's browser gets in once with a code, for an hour", async () =>
   assertError(await person.post('/control/v1/consoleCodes'), 403, 7, 'PERMISSION_DENIED')
 })
 
-test('owner roles and providers require a person with a recent sign-in; workloads and the operator are exempt', async () => {
+test('the owner role and provider changes require a recent sign-in of a person, but not of workloads or the operator', async () => {
   const { pinfold, org, idp } = scene
   const { uid } = scene.somebody()
   await pinfold.seed.binding(org.uid, uid, roleUids.owner)
@@ -367,7 +367,7 @@ test('deleting a provider ends its sessions', async () => {
   assertError(await client.get('/auth/v1/ok'), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('a person with a hundred sessions who begins another one loses the oldest', async () => {
+test('starting a new session ends the oldest of a hundred sessions', async () => {
   const { pinfold } = scene
   const enter = async () => {
     const { code } = ok(await pinfold.operator.post('/control/v1/consoleCodes'))
@@ -385,7 +385,7 @@ test('a person with a hundred sessions who begins another one loses the oldest',
   )
 })
 
-test('deletes expired sessions and attempts', async () => {
+test('deletes expired sessions and sign-in attempts', async () => {
   const { pinfold } = scene
   const { db } = pinfold.app
   const count = async (table: 'sessions' | 'sign_in_attempts') => {

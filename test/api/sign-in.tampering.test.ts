@@ -73,7 +73,7 @@ function assertUnknown({ status, headers }: Shown, what: string): void {
   assert.deepEqual([status, headers.get('location')], [401, null], what)
 }
 
-test('1: a state of another sign-in, of another browser, or no state', async () => {
+test('1: refuses the state of another sign-in or browser, or a missing state', async () => {
   const sub = somebody()
   const begun = await begin(pinfold, acme)
   const other = await begin(pinfold, acme)
@@ -88,12 +88,12 @@ test('1: a state of another sign-in, of another browser, or no state', async () 
   assert.equal(answerOf(await finish(begun, { sub })).error, undefined)
 })
 
-test('2: a nonce of another sign-in, or no nonce', async () => {
+test('2: refuses the nonce of another sign-in, or a missing nonce', async () => {
   const other = await begin(pinfold, acme)
   await assertClaims({ another: { nonce: other.nonce }, none: { nonce: undefined }, 'no text': { nonce: 1 } })
 })
 
-test('3: an issuer other than the provider, in the ID token and in the answer', async () => {
+test('3: refuses an issuer other than the provider, in the ID token and in the response', async () => {
   await assertClaims({
     another: { iss: mallory.issuer.url },
     'spelled otherwise': { iss: `${acme.issuer.url}/` },
@@ -107,7 +107,7 @@ test('3: an issuer other than the provider, in the ID token and in the answer', 
   assert.equal(await sessionsOf(sub), 0)
 })
 
-test('4: an audience other than this server', async () => {
+test('4: refuses an audience other than this server', async () => {
   await assertClaims({
     another: { aud: 'another' },
     none: { aud: undefined },
@@ -115,7 +115,7 @@ test('4: an audience other than this server', async () => {
   })
 })
 
-test('5: a code that was used before', async () => {
+test('5: refuses a code that was used before', async () => {
   const sub = somebody()
   const begun = await begin(pinfold, acme)
   assert.equal(answerOf(await finish(begun, { sub })).error, undefined)
@@ -128,7 +128,7 @@ test('5: a code that was used before', async () => {
   assert.equal(await sessionsOf(sub), 1)
 })
 
-test('6: an ID token that was used before', async () => {
+test('6: refuses an ID token that was used before', async () => {
   const sub = somebody()
   const first = await begin(pinfold, acme)
   const token = await acme.issuer.token({ sub, aud: clientId, nonce: first.nonce })
@@ -150,7 +150,7 @@ test("7: one provider's answer at another provider's address", async () => {
   assert.equal(answerOf(await finish(await begin(pinfold, mallory), { sub })).error, undefined)
 })
 
-test('8: a redirect to another machine', async () => {
+test('8: refuses a redirect to another machine', async () => {
   const ask = (redirect: string, parameters: Json) =>
     openBrowser().ask(`${pinfold.url}/oauth?${searchOf({ ...parameters, idp_id: acme.idp })}${redirect}`)
   const elsewhere = [
@@ -182,7 +182,7 @@ test('8: a redirect to another machine', async () => {
   assert.equal((await ask(`&redirect=${encodeURIComponent(loopback)}`, { exit: 'redirect' })).status, 302)
 })
 
-test('9: a session ID chosen by the attacker (session fixation)', async () => {
+test('9: refuses a session ID chosen by the attacker (session fixation)', async () => {
   const browser = openBrowser()
   const jar = browser.cookies(pinfold.url)
   const theirs = openBrowser()
@@ -205,7 +205,7 @@ test('9: a session ID chosen by the attacker (session fixation)', async () => {
   assert.ok(!page.text.includes(victim), 'the planted session has become that of the victim')
 })
 
-test('10: a refresh token that was used before', async () => {
+test('10: refuses a refresh token that was used before', async () => {
   const { refresh_token: first, token } = await getsIn(somebody(), { create_refresh_token: 'true' })
   const refresh = (text: string) =>
     pinfold.withToken(text).post(`/sts/exchange_refresh_token?${searchOf({ aud: pinfold.url })}`)
@@ -217,7 +217,7 @@ test('10: a refresh token that was used before', async () => {
   assert.equal((await pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
 })
 
-test('11: expired values', async () => {
+test('11: refuses expired values', async () => {
   const now = Math.floor(Date.now() / 1000)
   await assertClaims({
     'ID token': { iat: now - 7200, exp: now - 3600 },
@@ -236,7 +236,7 @@ test('11: expired values', async () => {
   assertError(await pinfold.withToken(refresh_token).post(path), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('12: another organization than that of the provider', async () => {
+test('12: refuses another organization than that of the provider', async () => {
   const sub = somebody()
   const uid = personUid(mallory.issuer.url, sub)
   // The person is an owner elsewhere, and Mallory's provider can claim that anybody is that person.

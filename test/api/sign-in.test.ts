@@ -20,7 +20,7 @@ const rolesOf = async (uid: string): Promise<string[]> => {
 }
 const seenBy = async (uid: string) => ok(await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`))
 
-test('a new person signs in with the provider of their organization and gets its default role', async () => {
+test('a new person signs in with the provider of the organization and gets its default role', async () => {
   const { pinfold, org, idp, company } = scene
   const { uid, sub, email } = scene.somebody()
   let token = ''
@@ -53,7 +53,7 @@ test('a new person signs in with the provider of their organization and gets its
   assert.partialDeepStrictEqual(await seenBy(uid), { email: '', emailUnverified: email })
 })
 
-test('the default role is given once: not to a member, and not again after it was removed', async () => {
+test('grants the default role once: not to a member, and not again after its removal', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   await scene.open()
@@ -68,7 +68,7 @@ test('the default role is given once: not to a member, and not again after it wa
   assert.deepEqual(await rolesOf(member.uid), ['registry.pull'])
 })
 
-test('signing in with the provider of an organization accepts the pending bindings there', async () => {
+test('signing in with an organization’s provider accepts the pending bindings in this organization', async () => {
   const { pinfold, org } = scene
   const owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
   const { uid } = scene.somebody()
@@ -80,7 +80,7 @@ test('signing in with the provider of an organization accepts the pending bindin
   assert.deepEqual(ok(await client.get('/control/v1/pendingBindings')).pendingBindings, [])
 })
 
-test('a provider of the settings admits nobody without an invite, and recognizes people with an account', async () => {
+test('a server-wide provider signs in people with an account or an invitation, and refuses others', async () => {
   const { pinfold, org } = scene
   const { uid, email } = scene.somebody()
   const refused = await scene.open({ connection: 'company' })
@@ -100,7 +100,7 @@ test('a provider of the settings admits nobody without an invite, and recognizes
   assert.equal((await scene.open({ connection: 'company' })).get('error'), null)
 })
 
-test('a sign-in of one organization does not redeem an invite of another one', async () => {
+test('a sign-in for one organization does not redeem an invitation of another', async () => {
   const { pinfold, org } = scene
   const other = await pinfold.seed.group()
   const folder = await pinfold.seed.group(org.uid)
@@ -119,7 +119,7 @@ test('a sign-in of one organization does not redeem an invite of another one', a
   )
 })
 
-test('a provider of the settings does not know a person of an organization’s provider until they redeem an invite', async () => {
+test('a person of an organization’s provider can use a server-wide provider only after redeeming an invitation there', async () => {
   const { pinfold } = scene
   const other = await pinfold.seed.group()
   const { uid } = scene.somebody()
@@ -132,7 +132,7 @@ test('a provider of the settings does not know a person of an organization’s p
   await scene.open({ connection: 'company' })
 })
 
-test('a setting admits everybody whom its providers know', async () => {
+test('a setting lets everybody register whom the server-wide providers know', async () => {
   await using open = await startSignInScene({ openSignIn: true })
   const { uid } = open.somebody()
   assert.equal((await open.open({ connection: 'company', skip_registration: 'true' })).get('status_code'), '404')
@@ -140,7 +140,7 @@ test('a setting admits everybody whom its providers know', async () => {
   assert.deepEqual(ok(await client.get('/auth/v1/ok')).subject, uid)
 })
 
-test('a verified organization is found by its name and by orgcheck', async () => {
+test('finds a verified organization by its name and by orgcheck', async () => {
   const { pinfold } = scene
   scene.somebody()
   assert.equal((await scene.open({ idp_id: 'acme.example' })).get('error'), null)
@@ -161,7 +161,7 @@ test('a verified organization is found by its name and by orgcheck', async () =>
   assert.equal((await pinfold.anonymous.get('/orgcheck')).text, 'false')
 })
 
-test('a token is for the audiences and the scopes that were asked for', async () => {
+test('a token is limited to the requested audiences and scopes', async () => {
   const { pinfold, org } = scene
   const folder = await pinfold.seed.group(org.uid)
   scene.somebody()
@@ -188,7 +188,7 @@ test('a token is for the audiences and the scopes that were asked for', async ()
   }
 })
 
-test('with an identity, a provider’s token is exchanged like that of a workload, within the organization', async () => {
+test('exchanges a provider’s token for an identity of the organization like a workload token', async () => {
   const { pinfold, org, company } = scene
   const { sub } = scene.somebody()
   const claimMatch = { issuer: company.url, subject: sub, audience: clientId }
@@ -204,7 +204,7 @@ test('with an identity, a provider’s token is exchanged like that of a workloa
   assert.equal((await scene.open({ identity: elsewhere.uid, connection: 'company' })).get('error'), null)
 })
 
-test('external groups give their roles for this session, an hour at most, and it is written down', async () => {
+test('external groups grant their roles for one session, at most an hour, with an audit log entry', async () => {
   const { pinfold, org, idp } = scene
   const mapping = await pinfold.seed.mapping(idp.uid, roleUids.editor, 'builders')
   const { uid } = scene.somebody({ groups: ['builders', 'others', 7] })
@@ -228,7 +228,7 @@ test('external groups give their roles for this session, an hour at most, and it
   assertError(await client.post(`/registry/v2/repos/${org.uid}`, { name: 'no-more' }), 403, 7, 'PERMISSION_DENIED')
 })
 
-test('a server without providers says that it has no sign-in', async () => {
+test('a server without providers reports that it has no sign-in', async () => {
   await using pinfold = await startPinfold()
   const query = new URLSearchParams({ exit: 'redirect', redirect: loopback })
   const shown = await openBrowser().ask(`${pinfold.url}/oauth?${query}`)

@@ -31,7 +31,7 @@ async function verifyStrictly(discovery: Json, token: string, audience: string) 
   return (await jwtVerify(token, keys, options)).payload
 }
 
-test('the setting lists each algorithm once, and at least one', () => {
+test('the setting lists at least one algorithm, without duplicates', () => {
   const read = (value: string) => readConfig({ PINFOLD_SIGNING_ALGORITHMS: value }).signingAlgorithms
   assert.deepEqual(read(''), ['ES256'])
   assert.deepEqual(read('RS256, ES256'), ['RS256', 'ES256'])
@@ -41,7 +41,7 @@ test('the setting lists each algorithm once, and at least one', () => {
   }
 })
 
-test('with both algorithms there are keys of both, and the first one signs for strict clients', async () => {
+test('with both algorithms there are keys of both, and the first algorithm signs for strict clients', async () => {
   await using pinfold = await startPinfold({ signingAlgorithms: ['RS256', 'ES256'] })
   assert.deepEqual(await algorithmsOf(pinfold), ['ES256', 'RS256'])
   const discovery = await discoveryOf(pinfold)
@@ -51,7 +51,7 @@ test('with both algorithms there are keys of both, and the first one signs for s
   assert.equal((await pinfold.withToken(token).get('/iam/v2/groups')).status, 200)
 })
 
-test('a key is valid for its own algorithm only, and keys of both algorithms belong to this server', async () => {
+test('a key is valid only for its own algorithm, and keys of both algorithms belong to this server', async () => {
   await using pinfold = await startPinfold({ signingAlgorithms: ['ES256', 'RS256'] })
   const { keyring } = pinfold.app
   assert.equal(decodeProtectedHeader(await pinfold.tokenFor(operatorUid)).alg, 'ES256')
@@ -75,7 +75,7 @@ test('a key is valid for its own algorithm only, and keys of both algorithms bel
   assert.equal(keyring.verifier(ec.kid, 'RS256'), undefined)
 })
 
-test('keys of both kinds are replaced in time', async () => {
+test('replaces keys of both algorithms in time', async () => {
   const start = Date.parse('2026-08-01T12:00:00.000Z')
   let now = start
   const rotation = { keyRotationDays: 30, signingAlgorithms: ['ES256', 'RS256'] } as const
@@ -96,7 +96,7 @@ test('keys of both kinds are replaced in time', async () => {
   assert.deepEqual(kids(), second)
 })
 
-test('an added algorithm signs once its key is known, and a removed one verifies until its tokens expire', async () => {
+test('a new algorithm signs after its key was published, and a removed one verifies until its tokens expire', async () => {
   const start = Date.parse('2026-08-01T12:00:00.000Z')
   let now = start
   const clock = () => new Date(now)
@@ -129,7 +129,7 @@ test('an added algorithm signs once its key is known, and a removed one verifies
   }
 })
 
-test('a command beside the server makes no keys that the server does not have', async () => {
+test('a command on the machine of the server creates no keys that the server does not have', async () => {
   await using pinfold = await startPinfold({ signingAlgorithms: ['RS256'] })
   const { app } = pinfold
   const beside = await openIssuer({ ...app.config, signingAlgorithms: ['ES256'] })
@@ -146,7 +146,7 @@ for (const [signingAlgorithms, expected] of [
   [['ES256', 'RS256'], 'RS256'],
   [['ES256'], 'ES256'],
 ] as const) {
-  test(`with ${signingAlgorithms.join(' and ')} Azure is shown a token signed with ${expected}`, async () => {
+  test(`with ${signingAlgorithms.join(' and ')}, Azure gets a token signed with ${expected}`, async () => {
     await using clouds = await startClouds()
     await using pinfold = await startPinfold({
       signingAlgorithms,

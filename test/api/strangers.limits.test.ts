@@ -33,7 +33,7 @@ function assertLater(answer: Answer, what: string): void {
   assert.equal(answer.headers.get('retry-after'), '60', what)
 }
 
-test('every open endpoint counts the requests of a source, and refuses in its own format', async () => {
+test('each open endpoint counts the requests of a network address, and refuses in its own format', async () => {
   await using pinfold = await startExhausted()
   const { anonymous } = pinfold
   const rest = await anonymous.get('/ping/v2/ping')
@@ -77,7 +77,7 @@ test('every open endpoint counts the requests of a source, and refuses in its ow
   assert.equal((await pinfold.operator.get('/registry/v2/repos')).status, 200, 'a token of ours')
 })
 
-test('an invalid token counts as none', async () => {
+test('a request with an invalid token counts like one without a token', async () => {
   await using pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 2 })
   const token = await pinfold.tokenFor('', { audience: hostOf(pinfold) }).catch(() => '')
   const asked = []
@@ -85,7 +85,7 @@ test('an invalid token counts as none', async () => {
   assert.equal(asked.at(-1), 429, asked.join())
 })
 
-test('gRPC requests are counted too, also those that the library answers', async () => {
+test('counts gRPC requests, including those that the library answers itself', async () => {
   await using pinfold = await startExhausted()
   using grpc = openGrpc(pinfold.port)
   const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '60s' }
@@ -101,7 +101,7 @@ test('gRPC requests are counted too, also those that the library answers', async
   assert.equal((await grpc.call(getRepo, create(getRepo.input, { uid: 'x' }), { token })).code, 3)
 })
 
-test('over gRPC a stream without a token is counted and refused when it opens, with a message or without', async () => {
+test('counts a gRPC stream without a token, and refuses it when it opens, with or without a message', async () => {
   const logged = captureLog()
   await using pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 3 })
   pinfold.app.log.info = logged.log.info
@@ -125,7 +125,7 @@ test('over gRPC a stream without a token is counted and refused when it opens, w
   session.destroy()
 })
 
-test('over gRPC a wrong token is refused and counted before a message is read', async () => {
+test('gRPC refuses and counts an invalid token before it reads a message', async () => {
   await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 2, maxBodyBytes: 1024 })
   using grpc = openGrpc(pinfold.port)
   const path = `/${getRepo.parent.typeName}/${getRepo.name}`
@@ -136,7 +136,7 @@ test('over gRPC a wrong token is refused and counted before a message is read', 
   assert.deepEqual(codes, [16, 16, 8])
 })
 
-test('over gRPC a message that cannot be read is refused by name, and leaves a line of the log', async () => {
+test('gRPC refuses an unreadable message with an error code, and writes a log line', async () => {
   const logged = captureLog()
   await using pinfold = await startPinfold()
   pinfold.app.log.info = logged.log.info
@@ -154,7 +154,7 @@ test('over gRPC a message that cannot be read is refused by name, and leaves a l
   }
 })
 
-test('HTTP/2 requests are counted too, at every entry point', async () => {
+test('counts HTTP/2 requests at each entry point', async () => {
   await using pinfold = await startExhausted()
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   try {
@@ -177,7 +177,7 @@ test('HTTP/2 requests are counted too, at every entry point', async () => {
   }
 })
 
-test('wrong tokens have a stricter limit, and keep no good one from working', async () => {
+test('invalid tokens have a stricter limit, which does not block valid tokens', async () => {
   await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 3 })
   const { uid } = await pinfold.seed.group()
   const identity = await pinfold.seed.member(uid, roleUids.viewer)
@@ -202,7 +202,7 @@ async function seedPuller(pinfold: Pinfold, issuer: FakeIssuer) {
   return { password, login }
 }
 
-test('a registry client logs in and pulls, whatever other clients at its address send', async () => {
+test('a registry client can log in and pull, whatever other clients at its address send', async () => {
   await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 2 })
   await using issuer = await startIssuer()
   const { password, login } = await seedPuller(pinfold, issuer)
@@ -222,7 +222,7 @@ test('a registry client logs in and pulls, whatever other clients at its address
   assert.equal((await pinfold.anonymous.call('GET', '/token', undefined, asToken)).status, 200)
 })
 
-test('verifies no password for a source above its limit, but accepts tokens of this server', async () => {
+test('verifies no password for a network address above its limit, but accepts tokens of this server', async () => {
   await using pinfold = await startExhausted()
   await using issuer = await startIssuer()
   const { password, login } = await seedPuller(pinfold, issuer)
@@ -233,7 +233,7 @@ test('verifies no password for a source above its limit, but accepts tokens of t
   assert.equal((await pinfold.withToken(token).get('/v2/')).status, 200)
 })
 
-test('one identity may be proven so often, by exchange and by password together; forged tokens do not count', async () => {
+test('limits successful exchanges and password logins per identity together; forged tokens do not count', async () => {
   await using issuer = await startIssuer()
   await using pinfold = await startPinfold({ ...noMinutePasses, ...outside, exchangesPerIdentity: 2 })
   const org = await pinfold.seed.group()
@@ -254,7 +254,7 @@ test('one identity may be proven so often, by exchange and by password together;
   assert.equal((await exchange(other.uid)).status, 200)
 })
 
-test('readiness checks query the database once a second, and never twice at the same time', async () => {
+test('readiness checks query the database at most once a second, and never concurrently', async () => {
   let time = Date.now()
   await using pinfold = await startPinfold({ clock: () => new Date(time) })
   const { db } = pinfold.app

@@ -53,7 +53,7 @@ async function startCollector(status = 200) {
 const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']
 const traceparent = `00-${traceId}-${parentId}-00`
 
-test('a request is a span of the trace that its client names, with its transactions as parts', async () => {
+test('a request is a span in the trace of its client, with its transactions as child spans', async () => {
   await using collector = await startCollector()
   const settings = { traces: collector.url, tracesPercent: 100, tracesHeaders: { authorization: 'Bearer collect' } }
   {
@@ -78,7 +78,7 @@ test('a request is a span of the trace that its client names, with its transacti
   assert.doesNotMatch(collector.bodies.join(''), /secret-name|aaaaaaaaaa/)
 })
 
-test('background work of a request is no span of it, and continues without it', async () => {
+test('background work of a request has no span in its trace, and continues without the trace', async () => {
   await using collector = await startCollector()
   await using receiver = await startReceiver()
   {
@@ -102,7 +102,7 @@ test('background work of a request is no span of it, and continues without it', 
   }
 })
 
-test('a collector of OpenMetrics is shown examples of traces, any other the format of before', async () => {
+test('an OpenMetrics scrape contains trace exemplars; other formats do not', async () => {
   await using collector = await startCollector()
   await using pinfold = await startPinfold({ traces: collector.url, tracesPercent: 100, jobs: [], metrics: true })
   const { operator } = pinfold
@@ -122,7 +122,7 @@ test('a collector of OpenMetrics is shown examples of traces, any other the form
   assert.doesNotMatch(plain.text, /trace_id|# EOF/)
 })
 
-test('a push and a pull are traced, also if the client sends malformed trace headers', async () => {
+test('traces a push and a pull, also if the client sends malformed trace headers', async () => {
   await using collector = await startCollector()
   {
     await using registry = await startRegistry({ traces: collector.url, tracesPercent: 100 })
@@ -136,7 +136,7 @@ test('a push and a pull are traced, also if the client sends malformed trace hea
   assert.ok(pulls.every((span) => /^[\da-f]{32}$/.test(span.traceId) && span.traceId !== '0'.repeat(32)))
 })
 
-test('with a share of 0 nothing is sent, whatever the client asks for', async () => {
+test('with a sampling ratio of 0 sends no traces, whatever the client requests', async () => {
   await using collector = await startCollector()
   {
     await using pinfold = await startPinfold({ traces: collector.url, tracesPercent: 0 })
@@ -149,7 +149,7 @@ test('with a share of 0 nothing is sent, whatever the client asks for', async ()
   assert.deepEqual(collector.spans, [])
 })
 
-test('an unavailable or refusing collector delays no request', async () => {
+test('a collector that is unavailable or refuses traces delays no request', async () => {
   await using refusing = await startCollector(400)
   for (const traces of [refusing.url, 'http://127.0.0.1:1/v1/traces']) {
     await using pinfold = await startPinfold({ traces, tracesPercent: 100 })
@@ -157,7 +157,7 @@ test('an unavailable or refusing collector delays no request', async () => {
   }
 })
 
-test('settings of traces that cannot be are named', () => {
+test('an error names each invalid trace setting', () => {
   const read = (env: Record<string, string>) => () => readConfig(env)
   for (const url of ['collector:4318', 'ftp://collector', 'http://user:secret@collector/v1/traces']) {
     assert.throws(read({ PINFOLD_TRACES: url }), (error) => {
@@ -173,7 +173,7 @@ test('settings of traces that cannot be are named', () => {
   assert.deepEqual(tracesHeaders, { authorization: 'Basic dXNlcg==', 'x-scope': 'a' })
 })
 
-test('metrics show how far the order of events is behind, and how far the clock is off', async () => {
+test('the metrics show the delay of event routing and the clock offset', async () => {
   await using pinfold = await startPinfold({ jobs: [] })
   await pinfold.seed.group()
   await pinfold.app.db.tx((tx) =>

@@ -46,7 +46,7 @@ test('an overloaded server answers with a retry time, and logs a warning', async
   }
 })
 
-test('the reference, which reads no database, refuses in the same way', async () => {
+test('the reference server, which reads no database, refuses in the same way', async () => {
   const logged: string[] = []
   const log = {
     warn: (text: string) => logged.push(`warn ${text}`),

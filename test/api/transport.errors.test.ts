@@ -50,7 +50,7 @@ async function serve(settings: Partial<Config>, parts: Partial<App> = {}) {
   }
 }
 
-test('an error has the same code, message and details over gRPC as over REST', async () => {
+test('an error has the same code, message and details over gRPC and REST', async () => {
   const missing = `${group.uid}/0123456789abcdef`
   const path = '/registry/v2/repos'
   const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)
@@ -99,7 +99,7 @@ test('an error has the same code, message and details over gRPC as over REST', a
   }
 })
 
-test('a request id that is given is echoed, in the header, in the error and in the log line', async () => {
+test('returns the request id of the client in the header, the error and the log line', async () => {
   const logged = captureLog()
   await using server = await serve({}, { log: logged.log })
   const given = 'trace.4bf92f35-77b3_01'
@@ -121,7 +121,7 @@ test('a request id that is given is echoed, in the header, in the error and in t
   assert.match(remoteAddress, /127\.0\.0\.1$/)
 })
 
-test('a request without an id, or with one that is no id, gets a new one', async () => {
+test('a request without a valid request id gets a new one', async () => {
   const seen = new Set<string>()
   for (const given of [undefined, 'short', 'x'.repeat(65), 'with space in it', '<script>alert(1)</script>']) {
     const headers: Record<string, string> = given === undefined ? {} : { 'x-request-id': given }
@@ -134,7 +134,7 @@ test('a request without an id, or with one that is no id, gets a new one', async
   assert.equal(seen.size, 5)
 })
 
-test('over gRPC the request id is echoed with an error and stands in the log line', async () => {
+test('gRPC returns the request id with an error, and logs it', async () => {
   const logged = captureLog()
   await using server = await serve({}, { log: logged.log })
   using client = openGrpc(server.port)
@@ -147,7 +147,7 @@ test('over gRPC the request id is echoed with an error and stands in the log lin
   assert.deepEqual([line.transport, line.code, line.caller], ['grpc', 'INVALID_ARGUMENT', operatorUid])
 })
 
-test('a log line has no token and no body in it', async () => {
+test('a log line contains no token and no body', async () => {
   const logged = captureLog('debug')
   await using server = await serve({}, { log: logged.log })
   await server.operator.patch(`/registry/v2/repos/${repo.uid}`, { description: 'between you and me' })
@@ -158,7 +158,7 @@ test('a log line has no token and no body in it', async () => {
   assert.ok(!text.includes(server.token.slice(-20)))
 })
 
-test('the domain of an ErrorInfo is a setting', async () => {
+test('a setting determines the domain of an ErrorInfo', async () => {
   await using server = await serve({ errorDomain: 'errors.example.com' })
   const { body } = await server.operator.get('/nowhere')
   assert.equal(body.details[0].domain, 'errors.example.com')
@@ -177,7 +177,7 @@ test('returns NOT_FOUND as JSON for an unknown path, with and without a token', 
   }
 })
 
-test('a path with other methods names them', async () => {
+test('an error for the wrong HTTP method names the allowed methods', async () => {
   const cases: Record<string, [method: string, allow: string]> = {
     '/registry/v2/repos': ['PUT', 'DELETE, GET, HEAD, PATCH, POST'],
     [`/registry/v2/repos/${repo.uid}`]: ['PUT', 'DELETE, GET, HEAD, PATCH, POST'],
@@ -193,7 +193,7 @@ test('a path with other methods names them', async () => {
   }
 })
 
-test('a body is read as JSON with any content type', async () => {
+test('reads a body as JSON with any content type', async () => {
   const path = `/registry/v2/repos/${repo.uid}`
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml', '']) {
     const description = `as ${type}`
@@ -209,7 +209,7 @@ test('a body is read as JSON with any content type', async () => {
   assert.equal(wrong.body.details[1].fieldViolations[0].field, 'body')
 })
 
-test('paths of the preview have the same meaning as the present ones', async () => {
+test('preview paths have the same meaning as the current paths', async () => {
   for (const path of [`/registry/v2/repos/${repo.uid}`, '/registry/v2/repos?name=web', '/ping/v2/ping']) {
     const preview = await pinfold.operator.get(path.replace('/v2/', '/v2beta1/'))
     assert.equal(preview.status, 200)
@@ -218,7 +218,7 @@ test('paths of the preview have the same meaning as the present ones', async () 
   assert.equal((await pinfold.operator.get('/v2beta1/registry/repos')).status, 404)
 })
 
-test('packages of the preview have the same meaning as the present ones', async () => {
+test('preview packages have the same meaning as the current packages', async () => {
   const { getRepo } = ReposService.method
   const request = create(getRepo.input, { uid: repo.uid })
   const named = (typeName: string) => ({ ...getRepo, parent: { ...getRepo.parent, typeName } }) as typeof getRepo
@@ -230,7 +230,7 @@ test('packages of the preview have the same meaning as the present ones', async 
   assert.equal((await call('pinfold.platform.registry.v2beta2.ReposService')).code, 12)
 })
 
-test('a uid may be percent-encoded, wholly or in part, and its decoded form decides on permissions', async () => {
+test('a uid can be percent-encoded, and permissions are checked for its decoded form', async () => {
   const viewer = await pinfold.as((await pinfold.seed.person()).uid)
   const [parent, child] = repo.uid.split('/') as [string, string]
   const spelled = [
@@ -259,7 +259,7 @@ function brokenDb(error: Error): App['db'] {
   return { ...pinfold.app.db, get: fail, ping: fail }
 }
 
-test('a bug is INTERNAL over both transports; its cause is in the log under the request id, and nowhere else', async () => {
+test('a bug returns INTERNAL over both transports, and its cause is only in the log, with the request id', async () => {
   const logged = captureLog()
   const bug = new Error('no such column: hunter2', { cause: new TypeError('deeper hunter2') })
   await using server = await serve({}, { log: logged.log, db: brokenDb(bug) })
@@ -285,7 +285,7 @@ test('a bug is INTERNAL over both transports; its cause is in the log under the 
   }
 })
 
-test('without its database the server is alive, not ready, and UNAVAILABLE', async () => {
+test('without its database, the server is alive, not ready, and returns UNAVAILABLE', async () => {
   const logged = captureLog()
   const down = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' })
   await using server = await serve({}, { log: logged.log, db: brokenDb(down) })
@@ -305,7 +305,7 @@ test('without its database the server is alive, not ready, and UNAVAILABLE', asy
   assert.deepEqual([ready.status, ready.text], [503, 'the database is unavailable\n'])
 })
 
-test('overload is answered with a retry time, and logs no error', async () => {
+test('an overloaded server returns a retry time, and logs no error', async () => {
   const logged = captureLog()
   const tooMuch = busy('all connections to the database are in use', new Error('timeout exceeded'))
   const db = { ...brokenDb(tooMuch), all: () => Promise.reject(tooMuch) }
@@ -326,7 +326,7 @@ test('overload is answered with a retry time, and logs no error', async () => {
   )
 })
 
-test('health and readiness answer without a token, and only to reads', async () => {
+test('health and readiness need no token, and accept only read requests', async () => {
   for (const path of ['/healthz', '/readyz', '/healthz?verbose=1']) {
     const { status, text } = await pinfold.anonymous.get(path)
     assert.deepEqual([status, text], [200, 'ok\n'], path)
@@ -337,7 +337,7 @@ test('health and readiness answer without a token, and only to reads', async () 
   assert.deepEqual([head.status, head.text], [200, ''])
 })
 
-test('the metrics count requests by transport, method and code, and contain no names', async () => {
+test('the metrics count requests by transport, method and code, and contain no resource names', async () => {
   const { operator, anonymous } = pinfold
   const labels = '{transport="rest",method="GetRepo",code="NOT_FOUND"}'
   const countOf = async () => {
@@ -359,7 +359,7 @@ test('the metrics count requests by transport, method and code, and contain no n
   for (const secret of [group.uid, operatorUid, 'web', 'nowhere']) assert.ok(!text.includes(secret), secret)
 })
 
-test('the metrics are for the operator and for holders of the configured token', async () => {
+test('only the operator and holders of the configured token can read the metrics', async () => {
   const metricsToken = 'a-scraper-reads-this'
   await using server = await serve({ metricsToken })
   const ask = async (authorization?: string) => {
@@ -387,7 +387,7 @@ test('the metrics are for the operator and for holders of the configured token',
   assert.equal((await pinfold.anonymous.call('GET', '/metrics', undefined, { authorization: 'Bearer ' })).status, 401)
 })
 
-test('the metrics can have an address of their own, where they need no token and nothing else is served', async () => {
+test('the metrics can have their own address, without a token and without other endpoints', async () => {
   await using server = await serve({ metricsListen: { host: '127.0.0.1', port: 0 } })
   const own = clientOf(server.metricsUrl!.replace(/\/metrics$/, ''), undefined)
   assert.equal((await server.operator.get('/metrics')).status, 404)
@@ -406,7 +406,7 @@ test('the metrics can be switched off', async () => {
   assert.deepEqual([(await server.operator.get('/metrics')).status, server.metricsUrl], [404, undefined])
 })
 
-test('security.txt names the configured contact, and never expires', async () => {
+test('security.txt contains the configured contact, and never expires', async () => {
   const path = '/.well-known/security.txt'
   assert.equal((await pinfold.anonymous.get(path)).status, 404)
   const now = new Date('2026-03-01T12:00:00.000Z')
@@ -424,7 +424,7 @@ test('security.txt names the configured contact, and never expires', async () =>
   }
 })
 
-test('each version has an OpenAPI document, served with the URL of this server', async () => {
+test('each version has an OpenAPI document, with the URL of this server', async () => {
   for (const [path, repos, foreign] of [
     ['/openapi.json', '/registry/v2/repos', '/registry/v1/repos'],
     ['/openapi-v1.json', '/registry/v1/repos', '/registry/v2/repos'],
@@ -439,7 +439,7 @@ test('each version has an OpenAPI document, served with the URL of this server',
   }
 })
 
-test('an unknown gRPC method or service is UNIMPLEMENTED', async () => {
+test('returns UNIMPLEMENTED for an unknown gRPC method or service', async () => {
   for (const path of ['/pinfold.platform.ping.v2.PingService/Pong', '/nobody.Service/Do', '/', '/x']) {
     const { code, message, details } = await grpc.send(path, Buffer.alloc(0), { token: pinfold.operator.token })
     assert.deepEqual([code, message], [12, `the server does not implement the method ${path}`])
@@ -450,7 +450,7 @@ test('an unknown gRPC method or service is UNIMPLEMENTED', async () => {
   }
 })
 
-test('a gRPC message that is no message is refused', async () => {
+test('refuses bytes that are not a valid gRPC message', async () => {
   const { token } = pinfold.operator
   const path = `/${ReposService.typeName}/GetRepo`
   const answer = await grpc.send(path, Buffer.from([0x0a, 0xff]), { token })
@@ -458,13 +458,13 @@ test('a gRPC message that is no message is refused', async () => {
   assert.equal((await grpc.call(getRepo, create(getRepo.input, { uid: repo.uid }), { token })).code, 0)
 })
 
-test('gRPC health checks answer SERVING', async () => {
+test('gRPC health checks return SERVING', async () => {
   const { code, bytes } = await grpc.send('/grpc.health.v1.Health/Check', Buffer.alloc(0))
   assert.equal(code, 0)
   assert.deepEqual([...bytes!], [0x08, 1])
 })
 
-test('gRPC reflection lists every service and describes it, in both of its versions', async () => {
+test('gRPC reflection lists and describes each service, in both versions of reflection', async () => {
   for (const version of ['v1', 'v1alpha']) {
     const reflection = reflectionOf(pinfold.port, version)
     const names = await reflection.services()
@@ -484,7 +484,7 @@ test('gRPC reflection can be switched off', async () => {
   await assert.rejects(reflectionOf(server.port).services(), { code: 12 })
 })
 
-test('HEAD is answered wherever GET is, without a body', async () => {
+test('HEAD works wherever GET works, without a body', async () => {
   const { token } = pinfold.operator
   const headers = { authorization: `Bearer ${token}` }
   const paths = [
@@ -513,13 +513,13 @@ test('HEAD is answered wherever GET is, without a body', async () => {
   assert.deepEqual([deleted.status, deleted.headers.get('allow')], [405, 'GET, HEAD'])
 })
 
-test('HEAD of a stream answers with its headers at once', async () => {
+test('HEAD of a stream returns its headers at once', async () => {
   const headers = { authorization: `Bearer ${pinfold.operator.token}` }
   const head = await fetch(`${pinfold.url}/events/v2/stream?group=${group.uid}`, { method: 'HEAD', headers })
   assert.deepEqual([head.status, head.headers.get('content-type')], [200, 'text/event-stream'])
 })
 
-test('HEAD of a stream that is refused has the status of GET', async () => {
+test('HEAD of a refused stream returns the status of GET', async () => {
   const headers = { authorization: `Bearer ${pinfold.operator.token}` }
   for (const [query, status] of [
     ['after=nonsense', 400],
@@ -533,7 +533,7 @@ test('HEAD of a stream that is refused has the status of GET', async () => {
   }
 })
 
-test('an error over REST names the field as the caller wrote it', async () => {
+test('an error over REST names the field in the spelling of the request', async () => {
   const path = `/registry/v2/repos/${repo.uid}`
   const cases: [body: Json, text: string][] = [
     [{ activeTags: 5 }, 'activeTags: must be a list'],

@@ -16,7 +16,7 @@ import { noMinutePasses } from '../support/times.ts'
 const { exchange } = SecurityTokenService.method
 const path = `/${SecurityTokenService.typeName}/${exchange.name}`
 
-test('half of a surrogate pair in an error is answered, and does not end the process', async () => {
+test('an error with half a surrogate pair is sent, and does not stop the process', async () => {
   await using pinfold = await startPinfold()
   using grpc = openGrpc(pinfold.port)
   const request = create(exchange.input, { aud: [pinfold.url], cap: [`${'x'.repeat(63)}😀`] })
@@ -24,7 +24,7 @@ test('half of a surrogate pair in an error is answered, and does not end the pro
   assert.deepEqual([code, message.isWellFormed()], [3, true])
 })
 
-test('an error about a very long text leaves the connection as it was', async () => {
+test('an error about a very long text keeps the connection usable', async () => {
   await using pinfold = await startPinfold()
   using grpc = openGrpc(pinfold.port)
   const { createGroup } = GroupsService.method
@@ -37,7 +37,7 @@ test('an error about a very long text leaves the connection as it was', async ()
   assert.equal((await ask('')).code, 0)
 })
 
-test('a request that never ends is given up', async () => {
+test('stops a request that never ends', async () => {
   await using pinfold = await startPinfold({ requestTimeoutMs: 200 })
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' }
@@ -49,7 +49,7 @@ test('a request that never ends is given up', async () => {
   session.destroy()
 })
 
-test('verifies the token again if the message of a call comes long after its headers', async () => {
+test('verifies the token again if the message of a call arrives long after its headers', async () => {
   await using pinfold = await startPinfold()
   const { uid } = await pinfold.seed.group()
   const member = await pinfold.seed.member(uid, roleUids.viewer)
@@ -88,7 +88,7 @@ test('verifies the token again if the message of a call comes long after its hea
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'))
 
-test('exchanges are counted by the address of the peer, in any notation', { skip: !hasIPv6 }, async () => {
+test('counts exchanges by the network address of the client, in any notation', { skip: !hasIPv6 }, async () => {
   await using pinfold = await startPinfold({
     ...noMinutePasses,
     listen: { host: '::', port: 0 },
@@ -103,7 +103,7 @@ test('exchanges are counted by the address of the peer, in any notation', { skip
   assert.deepEqual(seen, [16, 16, 8])
 })
 
-test('names the first hundred of very many invalid values', async () => {
+test('an error names the first hundred of many invalid values', async () => {
   await using pinfold = await startPinfold()
   const { uid } = await pinfold.seed.group()
   const environment = Object.fromEntries(Array.from({ length: 15_000 }, (_, i) => [`PINFOLD_${i}`, '']))
@@ -115,14 +115,14 @@ test('names the first hundred of very many invalid values', async () => {
   }
 })
 
-test('a form is read up to 64 KiB', async () => {
+test('reads a form up to 64 KiB', async () => {
   await using pinfold = await startPinfold()
   const type = { 'content-type': 'application/x-www-form-urlencoded' }
   const { status } = await pinfold.anonymous.call('POST', '/sts/exchange', `cap=${'x'.repeat(65_536)}`, type)
   assert.equal(status, 413)
 })
 
-test('calls that are reset at once do not end the process, whatever they call', async () => {
+test('concurrently reset calls do not stop the process, whatever the method', async () => {
   await using pinfold = await startPinfold()
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   await once(session, 'connect')
@@ -142,7 +142,7 @@ test('calls that are reset at once do not end the process, whatever they call', 
   session.destroy()
 })
 
-test('an answer over HTTP/2 that the client does not read is dropped, for REST, gRPC and reflection', async () => {
+test('drops an HTTP/2 response that the client does not read, for REST, gRPC and reflection', async () => {
   // Long enough for a busy machine to have the heads answered.
   await using pinfold = await startPinfold({ requestTimeoutMs: 2000 })
   const grpcHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }

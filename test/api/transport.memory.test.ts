@@ -16,7 +16,7 @@ const lanes = 16
 const mostPromoted = 1000
 const skip = process.env.PINFOLD_TEST_DATABASE ? 'the queries of its driver live as long as they wait' : false
 
-test('objects of a request do not survive into the old generation', { skip }, async () => {
+test('objects of a request do not reach the old generation of the heap', { skip }, async () => {
   await using place = await makePlace()
   // The start is the same as in bin/pinfold, but V8 prints each collection.
   const script = `shift; exec bin/pinfold-node --trace-gc-nvp ${serverOptions().join(' ')} src/main.ts "$@"`

@@ -71,7 +71,7 @@ const refusals: Record<string, [text: string, status: number, code: number]> = {
 }
 
 for (const [what, [text, status, code]] of Object.entries(refusals)) {
-  test(`over HTTP/1.1: ${what} is ${status}`, async () => {
+  test(`HTTP/1.1: ${what} returns ${status}`, async () => {
     using connection = await connectRaw(port)
     connection.write(Buffer.from(text, 'latin1'))
     const answer = await takeResponse(connection)
@@ -87,7 +87,7 @@ for (const [what, [text, status, code]] of Object.entries(refusals)) {
   })
 }
 
-test('refuses a body with more than 16,384 small chunks, before all of it was read', async () => {
+test('refuses a body with more than 16,384 small chunks before reading all of it', async () => {
   // The limit of time of the other server could pass while a busy machine reads two mebibytes.
   const { pinfold: patient, operator } = await startScene()
   await using _ = patient
@@ -106,7 +106,7 @@ test('refuses a body with more than 16,384 small chunks, before all of it was re
   assert.equal((await send(`80\r\n${' '.repeat(128)}\r\n`, 17_000)).status, 400)
 })
 
-test('a body that does not come is 408', async () => {
+test('returns 408 for a body that never arrives', async () => {
   const token = `authorization: Bearer ${operator.token}\r\n`
   for (const rest of ['content-length: 100\r\n\r\n{"des', 'transfer-encoding: chunked\r\n\r\n5\r\n{"des\r\n']) {
     using connection = await connectRaw(port)
@@ -132,7 +132,7 @@ test('the registry refuses in its own format', async () => {
   }
 })
 
-test('the exchange refuses in the format of OAuth', async () => {
+test('the token exchange refuses in the format of OAuth', async () => {
   using connection = await connectRaw(port)
   connection.write(`POST /oauth/token HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(17_000)}\r\ncontent-length: 0\r\n\r\n`)
   const answer = await takeResponse(connection)
@@ -160,7 +160,7 @@ async function ask(headers: http2.OutgoingHttpHeaders, { body = '', end = true, 
   }
 }
 
-test('over HTTP/2 the refusals are the same', async () => {
+test('HTTP/2 refuses the same requests', async () => {
   const authorization = `Bearer ${operator.token}`
   const many = Object.fromEntries(Array.from({ length: 800 }, (_, i) => [`x-${i}`, 'y'.repeat(20)]))
   const cases: [http2.OutgoingHttpHeaders, status: number, code: number, body?: object][] = [
@@ -190,14 +190,14 @@ test('over HTTP/2 the refusals are the same', async () => {
   assert.deepEqual([registry.status, JSON.parse(registry.text).errors[0].code], [414, 'UNSUPPORTED'])
 })
 
-test('a Host that is the same as the authority is accepted over HTTP/2', async () => {
+test('accepts a Host header that equals the authority over HTTP/2', async () => {
   for (const host of ['pinfold.example.com', 'Pinfold.Example.com', 'pinfold.example.com:80']) {
     const answer = await ask({ ':path': '/ping/v2/ping', ':authority': 'pinfold.example.com', host })
     assert.equal(answer.status, 200, answer.text)
   }
 })
 
-test('a call over gRPC with a Host that differs from its authority is refused', async () => {
+test('gRPC refuses a call with a Host header that differs from its authority', async () => {
   const session = http2.connect(`http://127.0.0.1:${port}`)
   const call = (host: string) =>
     session.request({
@@ -216,7 +216,7 @@ test('a call over gRPC with a Host that differs from its authority is refused', 
   session.destroy()
 })
 
-test('metadata that is too large is refused over gRPC as a call', async () => {
+test('gRPC returns a call error for metadata that is too large', async () => {
   const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
   const metadata = new grpc.Metadata()
   metadata.set('authorization', `Bearer ${operator.token}`)
@@ -236,7 +236,7 @@ test('metadata that is too large is refused over gRPC as a call', async () => {
   assert.equal(code, 8)
 })
 
-test('a thousand values of one filter are taken, over HTTP/1.1 and 2, and one more is named', async () => {
+test('accepts a thousand values of one filter over HTTP/1.1 and HTTP/2, and refuses one more by name', async () => {
   // With the limits as they are shipped, since a busy machine takes longer than those above allow.
   const { pinfold: patient, operator } = await startScene()
   await using _ = patient
@@ -263,7 +263,7 @@ test('a thousand values of one filter are taken, over HTTP/1.1 and 2, and one mo
   assertInvalid(await operator.get('/iam/v2/groups?name=a&name=b'), 'name')
 })
 
-test('a connection that is reset as it is refused ends nothing but itself', async () => {
+test('resetting a refused connection affects no other connection', async () => {
   const heads = [
     'CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n',
     'GET / HTTP/2.0\r\nhost: a\r\n\r\n',

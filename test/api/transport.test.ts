@@ -99,12 +99,12 @@ test('closes a connection that does not finish its headers in the configured tim
   )
 })
 
-test('a headers limit above the request limit is no reason not to start', async () => {
+test('the server starts with a header timeout above the request timeout', async () => {
   await using server = await serve({ headersTimeoutMs: 5000, requestTimeoutMs: 1000 })
   assert.equal((await server.operator.get('/ping/v2/ping')).text, pong)
 })
 
-test('a body that its sender announces as too large is refused, and its connection stays usable', async () => {
+test('refuses a body with a Content-Length above the limit, and keeps the connection usable', async () => {
   await using server = await serve({ maxBodyBytes: 1024 })
   using connection = await connectRaw(server.port)
   const head = `PATCH ${repoPath()} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.token}\r\n`
@@ -120,7 +120,7 @@ test('a body that its sender announces as too large is refused, and its connecti
   assert.equal((await takeResponse(connection)).body, pong)
 })
 
-test('a body that turns out to be too large is refused on the way, and its connection stays usable', async () => {
+test('refuses a body that exceeds the limit while it arrives, and keeps the connection usable', async () => {
   await using server = await serve({ maxBodyBytes: 1024 })
   using connection = await connectRaw(server.port)
   const head = `PATCH ${repoPath()} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.token}\r\n`
@@ -136,7 +136,7 @@ test('a body that turns out to be too large is refused on the way, and its conne
   assert.equal((await takeResponse(connection)).status, 200)
 })
 
-test('a body of exactly the limit is accepted, and of one byte more is not', async () => {
+test('accepts a body of exactly the limit, and refuses one byte more', async () => {
   await using server = await serve({ maxBodyBytes: 1024 })
   const body = (length: number) => `{}${' '.repeat(length - 2)}`
   assert.equal((await server.operator.patch(repoPath(), body(1024))).status, 200)
@@ -151,7 +151,7 @@ test('a client that continues to send after a refusal can read the reason', asyn
   assert.equal((await server.operator.post('/nowhere', body)).status, 404)
 })
 
-test('headers that are too large are refused, and their connection stays usable', async () => {
+test('refuses headers that are too large, and keeps the connection usable', async () => {
   using connection = await connectRaw(pinfold.port)
   connection.write(`GET /ping/v2/ping HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(17_000)}\r\n\r\n`)
   assert.equal((await takeResponse(connection)).status, 431)
@@ -159,7 +159,7 @@ test('headers that are too large are refused, and their connection stays usable'
   assert.equal((await takeResponse(connection)).body, pong)
 })
 
-test('closes a client that does not finish its body in time, and continues to serve others', async () => {
+test('closes a connection whose body is too slow, and continues to serve others', async () => {
   await using server = await serve({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
   const head = `PATCH ${repoPath()} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.token}\r\n`
   await Promise.all(
@@ -175,7 +175,7 @@ test('closes a client that does not finish its body in time, and continues to se
   assert.equal((await server.operator.get(repoPath())).status, 200)
 })
 
-test('a client that disconnects in the middle of its body is no failure of the server', async () => {
+test('a client that disconnects in the middle of its body is not logged as a server error', async () => {
   const logged = captureLog()
   await using server = await serve({}, { log: logged.log })
   const head = `PATCH ${repoPath()} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.token}\r\n`
@@ -190,7 +190,7 @@ test('a client that disconnects in the middle of its body is no failure of the s
   )
 })
 
-test('a handler that takes too long is answered with an error, over REST and gRPC', async () => {
+test('returns an error for a handler that takes too long, over REST and gRPC', async () => {
   const slow = heldDb()
   await using server = await serve({ requestTimeoutMs: 200, headersTimeoutMs: 200 }, { db: slow.db })
   using grpc = openGrpc(server.port)
@@ -206,7 +206,7 @@ test('a handler that takes too long is answered with an error, over REST and gRP
   assert.equal((await server.operator.get(repoPath())).status, 200)
 })
 
-test('gRPC: a call is answered, with and without a token', async () => {
+test('gRPC: serves a call with and without a token', async () => {
   using grpc = openGrpc(pinfold.port)
   const pinged = await grpc.call(PingService.method.ping, create(PingService.method.ping.input))
   assert.equal(pinged.code, 0)
@@ -215,7 +215,7 @@ test('gRPC: a call is answered, with and without a token', async () => {
   assert.equal((got.response as unknown as Json).name, 'web')
 })
 
-test('gRPC: a message over the limit is refused, and the next call on the connection is not', async () => {
+test('gRPC: refuses a message over the limit, and serves the next call on the connection', async () => {
   await using server = await serve({ maxBodyBytes: 1024 })
   using grpc = openGrpc(server.port)
   const { updateRepo } = ReposService.method
@@ -253,7 +253,7 @@ async function h2Request(
   return { status: Number(headers[':status']), headers, text }
 }
 
-test('REST works over cleartext HTTP/2 as it does over HTTP/1.1', async () => {
+test('REST works the same over cleartext HTTP/2 as over HTTP/1.1', async () => {
   const session = http2.connect(pinfold.url)
   const authorization = `Bearer ${pinfold.operator.token}`
   try {
@@ -281,7 +281,7 @@ test('REST works over cleartext HTTP/2 as it does over HTTP/1.1', async () => {
   }
 })
 
-test('over HTTP/2 a body that is too large or too slow is refused, and the connection stays usable', async () => {
+test('HTTP/2: refuses a body that is too large or too slow, and keeps the connection usable', async () => {
   await using server = await serve({ maxBodyBytes: 1024, requestTimeoutMs: 1500, headersTimeoutMs: 1500 })
   const session = http2.connect(server.url)
   const headers = { ':method': 'PATCH', authorization: `Bearer ${server.token}` }
@@ -303,7 +303,7 @@ test('over HTTP/2 a body that is too large or too slow is refused, and the conne
   }
 })
 
-test('a drain lets requests in flight finish, reports that the server is not ready, and refuses new requests', async () => {
+test('a shutdown lets running requests finish, reports not ready, and refuses new requests', async () => {
   const slow = heldDb()
   const server = await serve({ drainMs: 60_000 }, { db: slow.db })
   using grpc = openGrpc(server.port)
@@ -338,7 +338,7 @@ test('a drain lets requests in flight finish, reports that the server is not rea
   await http1.closed
 })
 
-test('a drain ends when its time is over, with any requests in flight', async () => {
+test('a shutdown ends at its time limit, also with running requests', async () => {
   const slow = heldDb()
   const server = await serve({ drainMs: 100 }, { db: slow.db })
   using grpc = openGrpc(server.port)

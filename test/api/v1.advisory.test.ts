@@ -17,7 +17,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const v1 = async (path: string, client = anybody) => ok(await client.get(`/advisory/v1/${path}`))
 const v2 = async (path: string) => ok(await anybody.get(`/advisory/v2/${path}`))
 
-test('descriptions of vulnerabilities are those of version 2, by the page', async () => {
+test('pages of vulnerability descriptions are the same as in version 2', async () => {
   const severities = [{ type: 'TYPE_CVSS_V3', score: 'CVSS:3.1/AV:N' }]
   const references = [{ type: 'TYPE_FIX', url: 'https://example.com/fix' }]
   const many: Json[] = Array.from({ length: 60 }, (_, i) => ({
@@ -73,7 +73,7 @@ const advisory = (advisoryId: string, origin: string, aliases: string[], ...even
   },
 })
 
-test('documents are those of version 2, all in one answer', async () => {
+test('documents are the same as in version 2, all in one response', async () => {
   assert.deepEqual(await v1('documents'), { items: [] })
   const open = (await pinfold.seed.group('', { name: 'public' })).uid
   const scan = { scanner: 'grype', subpackage: 'sub', component: 'c' }
@@ -130,7 +130,7 @@ test('documents are those of version 2, all in one answer', async () => {
   )
 })
 
-test('a move of a component is in no document of either version', async () => {
+test('a moved component is in no document of either version', async () => {
   const open = (await operator.get('/iam/v2/groups?name=public')).body.groups[0].uid
   const moves = { componentLocationChanged: { previousLocation: '/a', newLocation: '/b' } }
   const given = {
@@ -154,7 +154,7 @@ test('a move of a component is in no document of either version', async () => {
   assert.deepEqual((await v1('documents?id=wget')).items, [])
 })
 
-test('reports name each day once, and spell invalid fields as version 1 does', async () => {
+test('reports contain each day once, and spell invalid fields as version 1 does', async () => {
   const repo = (await pinfold.seed.repo(org.uid)).uid as string
   const path = 'images/resolved_vulns'
   const range = 'from=2026-01-01T12:00:00Z&to=2027-01-02T11:00:00Z'

@@ -21,7 +21,7 @@ after(() => scene[Symbol.asyncDispose]())
 
 const inHours = (hours: number) => new Date(Math.floor(Date.now() / 1000 + hours * 3600) * 1000).toISOString()
 
-test('a token can be had for the API, the registry, and the names below it', async () => {
+test('tokens can be issued for the API, the registry, and host names below it', async () => {
   const { uid } = await scene.identity()
   const { url } = scene.pinfold
   const { host } = new URL(url)
@@ -33,7 +33,7 @@ test('a token can be had for the API, the registry, and the names below it', asy
   }
 })
 
-test('a deleted resource is NOT_FOUND when it is read or deleted again, and is absent from lists', async () => {
+test('reading or deleting a deleted resource returns NOT_FOUND, and lists omit it', async () => {
   const { operator } = scene.pinfold
   const group = (await scene.pinfold.seed.group(org)).uid
   const made: Record<string, [uid: string, older: string]> = {
@@ -56,7 +56,7 @@ test('a deleted resource is NOT_FOUND when it is read or deleted again, and is a
   }
 })
 
-test('a role is found by its name: one, with a description, at the top', async () => {
+test('finds exactly one built-in role by name, with a description', async () => {
   for (const name of ['viewer', 'editor', 'owner']) {
     for (const [version, member, id] of [
       ['v1', 'items', 'id'],
@@ -70,7 +70,7 @@ test('a role is found by its name: one, with a description, at the top', async (
   }
 })
 
-test('times come back as they were sent', async () => {
+test('returns times as they were sent', async () => {
   const expirationTime = inHours(30)
   const keys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const newer = ok(
@@ -88,14 +88,14 @@ test('times come back as they were sent', async () => {
   assert.equal(listed!.expiration, invited.expirationTime)
 })
 
-test('lists of version 1 are whole for clients that still send pages', async () => {
+test('lists of version 1 are complete, also for clients that request pages', async () => {
   for (const kind of ['iam/v1/groups', 'iam/v1/roles', 'iam/v1/identities', 'registry/v1/repos']) {
     const whole = ok(await owner.get(`/${kind}`))
     assert.deepEqual(ok(await owner.get(`/${kind}?offset=1&limit=1&page=2`)), whole, kind)
   }
 })
 
-test('a mask is in snake case, and without one all set fields are changed', async () => {
+test('accepts update masks in snake case, and without a mask changes all set fields', async () => {
   const { uid } = ok(await owner.post(`/iam/v2/groups/${org}`, { name: 'masked', description: 'text' }))
   const masked = await owner.patch(`/iam/v2/groups/${uid}?update_mask=description`, { name: 'x', description: '' })
   assert.deepEqual([ok(masked).name, ok(masked).description ?? ''], ['masked', ''])
@@ -103,7 +103,7 @@ test('a mask is in snake case, and without one all set fields are changed', asyn
   assert.deepEqual([ok(bare).name, ok(bare).description], ['masked', 'again'])
 })
 
-test('pages have fifty, and the last has no token', async () => {
+test('pages have fifty items, and the last page has no token', async () => {
   const { uid } = await scene.pinfold.seed.group(org)
   for (let i = 0; i < 51; i++) await scene.pinfold.seed.repo(uid, { name: `r${i}` })
   const path = `/registry/v2/repos?uidp.children_of=${uid}`
@@ -114,7 +114,7 @@ test('pages have fifty, and the last has no token', async () => {
   assert.equal(ok(await owner.get(`/registry/v1/repos?uidp.childrenOf=${uid}`)).items.length, 51)
 })
 
-test('metadata of clients is passed over', async () => {
+test('ignores metadata that clients send', async () => {
   const headers = {
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
     'x-client-id': 'a tool',
@@ -129,7 +129,7 @@ test('metadata of clients is passed over', async () => {
   assert.equal((await grpc.call(desc, create(desc.input, { uid: org }), { token })).code, 0)
 })
 
-test('a person creates an organization and sees it with the next token; an identity of a group creates none', async () => {
+test('a person can create an organization and sees it with the next token; an identity of a group cannot', async () => {
   const { pinfold } = scene
   const { uid } = await pinfold.seed.person()
   const person = await pinfold.as(uid)
@@ -144,7 +144,7 @@ test('a person creates an organization and sees it with the next token; an ident
   }
 })
 
-test('a lasting error is never PERMISSION_DENIED, which clients retry', async () => {
+test('a lasting error is never PERMISSION_DENIED, because clients retry that', async () => {
   const missing = `${org}/0123456789abcdef`
   const wrong: [path: string, body: Json, field: string][] = [
     ['groups', { name: 'No/Slash' }, 'name'],
@@ -159,7 +159,7 @@ test('a lasting error is never PERMISSION_DENIED, which clients retry', async ()
   }
 })
 
-test('a project number is free text, in either version', async () => {
+test('a project number accepts any text, in both versions', async () => {
   for (const [version, path] of [
     ['v1', 'account_associations'],
     ['v2', 'accountAssociations'],
@@ -170,7 +170,7 @@ test('a project number is free text, in either version', async () => {
   }
 })
 
-test('lists in a repo and a tag keep the order that they were given, and no tier is UNKNOWN', async () => {
+test('lists in a repository and a tag keep their order, and the tier UNKNOWN means no tier', async () => {
   const { operator } = scene.pinfold
   const lists = { bundles: ['fips', 'application', 'base'], aliases: ['z:1', 'a:2'], activeTags: ['9', '10', '1'] }
   const made = ok(

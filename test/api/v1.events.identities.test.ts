@@ -31,7 +31,7 @@ function assertRefused(answer: Answer, status: number, reason: string): void {
   assert.equal(answer.body.details[0].reason, reason)
 }
 
-test('an identity with static keys is created in the one group of the caller, and is assumed by its uid', async () => {
+test('creates an identity with static keys in the only group of the caller, which tokens can use by uid', async () => {
   const owner = await member(roleUids.owner)
   let made: Json = {}
   const events = await eventsOf(pinfold, async () => {
@@ -60,7 +60,7 @@ test('an identity with static keys is created in the one group of the caller, an
   assertRefused(answer, 403, 'PERMISSION_DENIED')
 })
 
-test('the keys of an identity count for no other identity, and not for the person of the same issuer and subject', async () => {
+test('the keys of an identity are valid for no other identity, nor for the person with the same issuer and subject', async () => {
   const owner = await member(roleUids.owner)
   const attacker = await startIssuer()
   const { id } = ok(await owner.post(path, body({ subject: 'ada', issuerKeys: JSON.stringify(attacker.jwks()) })))
@@ -75,7 +75,7 @@ test('the keys of an identity count for no other identity, and not for the perso
   assert.notEqual((await exchange(`&identity=${encodeURIComponent(other.id)}`)).status, 200)
 })
 
-test('a caller who may create identities in several groups, or everywhere, has to name one', async () => {
+test('a caller who can create identities in several groups must name one', async () => {
   const owner = await member(roleUids.owner)
   const second = (await pinfold.seed.group()).uid
   const { uid } = await pinfold.seed.person()
@@ -89,7 +89,7 @@ test('a caller who may create identities in several groups, or everywhere, has t
   ok(await owner.post(path, body()))
 })
 
-test('a caller without the capability is refused, and so are missing and unusable members', async () => {
+test('refuses a caller without the capability, and missing or unusable fields', async () => {
   assertRefused(await pinfold.anonymous.post(path, body()), 401, 'UNAUTHENTICATED')
   for (const client of [await stranger(), await member(roleUids.viewer)]) {
     assertRefused(await client.post(path, body()), 403, 'PERMISSION_DENIED')

@@ -23,7 +23,7 @@ const folder = async (): Promise<string> => (await pinfold.seed.group(org.uid)).
 const list = async (query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${path}?${query}`)).items
 
-test('a subscription of either version is the same in the other', async () => {
+test('a subscription created in either version is the same in the other', async () => {
   const group = await folder()
   const made = ok(await owner.post(`${path}/${group}`, { sink }))
   assert.deepEqual(made, { id: made.id, sink })
@@ -43,7 +43,7 @@ test('a subscription of either version is the same in the other', async () => {
   assert.equal((await grpc.create({ parentId: group, subscription: { sink } })).sink, sink)
 })
 
-test('an ID selects exactly one, and a missing or invisible one gives an empty list', async () => {
+test('an ID selects exactly one subscription; a missing or invisible one returns an empty list', async () => {
   const group = await folder()
   const { uid } = await pinfold.seed.subscription(group)
   await pinfold.seed.subscription(group)
@@ -59,7 +59,7 @@ test('an ID selects exactly one, and a missing or invisible one gives an empty l
   assert.deepEqual((await grpc.list({ id: `${group}/0123456789abcdef` })).items, [])
 })
 
-test('a deletion has an empty answer, and a missing subscription is NOT_FOUND', async () => {
+test('a deletion returns an empty answer, and a missing subscription returns NOT_FOUND', async () => {
   const { uid } = await pinfold.seed.subscription(await folder())
   assertDenied(await viewer.delete(`${path}/${uid}`))
   assertDenied(await foreigner.delete(`${path}/${uid}`))
@@ -69,7 +69,7 @@ test('a deletion has an empty answer, and a missing subscription is NOT_FOUND', 
   await assert.rejects(grpc.delete({ id: uid }), { code: 5 })
 })
 
-test('a sink is checked as in version 2, and hidden from callers who may not change it', async () => {
+test('validates a sink like version 2, and hides it from callers who cannot change it', async () => {
   const group = await folder()
   assertInvalid(await owner.post(`${path}/${group}`, {}), 'sink')
   assertInvalid(await owner.post(`${path}/${group}`, { sink: 'https://127.0.0.1/' }), 'sink')
@@ -79,7 +79,7 @@ test('a sink is checked as in version 2, and hidden from callers who may not cha
   assert.ok(!seen!.sink.includes('hidden'), seen!.sink)
 })
 
-test('events have the shape of version 1, and that of a deletion has no body', async () => {
+test('events have the format of version 1, and a deletion event has no body', async () => {
   const group = await folder()
   let id = ''
   const events = await eventsOf(pinfold, async () => {

@@ -36,7 +36,7 @@ const put = (group: string, body: Json) => owner.call('PUT', `${path}/${group}`,
 const list = async (query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${path}?${query}`)).items
 
-test('an association of either version is the same in the other', async () => {
+test('an association created in either version is the same in the other', async () => {
   const group = await folder()
   const blocks = await blocksOf(group)
   const made = ok(await create(group, { description: 'text', ...blocks }))
@@ -51,7 +51,7 @@ test('an association of either version is the same in the other', async () => {
   assert.deepEqual([listed!.group, listed!.amazon?.account], [uid, amazon.account])
 })
 
-test('a PUT takes away the blocks that it leaves out', async () => {
+test('a PUT clears the cloud settings that it omits', async () => {
   const group = await folder()
   const blocks = await blocksOf(group)
   ok(await create(group, { description: 'text', ...blocks }))
@@ -67,7 +67,7 @@ test('a PUT takes away the blocks that it leaves out', async () => {
   await assert.rejects(grpc.update({ group: `${org.uid}/0123456789abcdef`, name: 'none' }), { code: 5 })
 })
 
-test('a group without an association and an invisible group give an empty list', async () => {
+test('returns an empty list for a group without an association and for an invisible group', async () => {
   const group = await folder()
   for (const query of [`group=${group}`, 'group=x', 'name=none']) assert.deepEqual(await list(query), [], query)
   ok(await create(group, { name: 'hidden' }))
@@ -87,7 +87,7 @@ test('a check names missing fields, and the supported clouds', async () => {
   await assert.rejects(grpc.check({ group: await folder(), accountType }), { code: 5 })
 })
 
-test('events have the shape of the version that was called; those of a deletion are empty', async () => {
+test('events have the format of the called version, and deletion events are empty', async () => {
   const group = await folder()
   const events = await eventsOf(pinfold, async () => {
     await grpc.create({ group, name: 'told', amazon })

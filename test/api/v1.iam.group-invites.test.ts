@@ -31,7 +31,7 @@ const create = (body: Json, client: Client = owner) =>
 const list = async (query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${path}?${query}`)).items
 
-test('an invite of either version is the same in the other; only its creation returns the code', async () => {
+test('an invitation created in either version is the same in the other; only its creation returns the code', async () => {
   const made = ok(await create({ email: 'a@b.example', singleUse: true }))
   assert.match(made.code, /^eyJncnAi/)
   assert.deepEqual([made.expiration, made.role.name], ['2026-03-01T13:00:00.000Z', 'viewer'])
@@ -64,7 +64,7 @@ test('names invalid fields as version 1 spells them', async () => {
   assertDenied(await create({}, inviter))
 })
 
-test('a missing and an invisible invite give an empty list', async () => {
+test('returns an empty list for a missing and for an invisible invitation', async () => {
   const { id } = ok(await create({}))
   const missing = `${org.uid}/0123456789abcdef`
   for (const query of [`id=${missing}`, 'id=x', `group=${missing}`]) assert.deepEqual(await list(query), [], query)
@@ -73,7 +73,7 @@ test('a missing and an invisible invite give an empty list', async () => {
   assert.deepEqual(await list(`group=${folder.uid}`), [])
 })
 
-test('a group is made along with the invite to it, or neither, and the caller does not own it', async () => {
+test('creates a group together with its invitation or neither, and the caller does not own the group', async () => {
   let invite: Json = {}
   const group = `${org.uid}/v1 invited`
   const [made, offered, ...more] = await eventsOf(pinfold, async () => {
@@ -115,7 +115,7 @@ test('a group is made along with the invite to it, or neither, and the caller do
   assert.match(ofOrg.id, /^[0-9a-f]{40}\/[0-9a-f]{16}$/)
 })
 
-test('a deletion has an empty answer, and events contain neither code nor key', async () => {
+test('a deletion returns an empty answer, and events contain neither code nor key', async () => {
   let id = ''
   const events = await eventsOf(pinfold, async () => {
     id = (await grpc.create({ group: org.uid, role, ttl })).id

@@ -21,7 +21,7 @@ const put = (id: string, body: Json, client: Client = owner) => client.call('PUT
 const list = async (query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${path}?${query}`)).items
 
-test('a group of either version is the same group in the other', async () => {
+test('a group created in either version is the same in the other', async () => {
   const made = ok(await owner.post(`${path}/${org.uid}`, { name: 'both', description: 'one' }))
   const newer = ok(await owner.get(`/iam/v2/groups/${made.id}`))
   assert.deepEqual([newer.uid, newer.name, newer.description], [made.id, 'both', 'one'])
@@ -35,7 +35,7 @@ test('a group of either version is the same group in the other', async () => {
   )
 })
 
-test('the parent may be empty, a uid, the start of one, or a name', async () => {
+test('accepts an empty parent, a uid, the start of a uid, or a name', async () => {
   const top = ok(await operator.post(`${path}/`, { name: 'v1 top' }))
   assert.match(top.id, /^[0-9a-f]{40}$/)
   assertDenied(await owner.post(`${path}/`, { name: 'v1 own top' }))
@@ -57,7 +57,7 @@ test('the parent may be empty, a uid, the start of one, or a name', async () => 
   await assert.rejects(grpc.create({ parent: foreign.uid.slice(0, 12), group: { name: 'where' } }), { code: 5 })
 })
 
-test('a PUT clears omitted fields, except those that only the operator sets', async () => {
+test('a PUT clears omitted fields, except those that only the operator can set', async () => {
   const { uid } = await pinfold.seed.group(org.uid, { name: 'put', description: 'text' })
   assert.equal(ok(await put(uid, { name: 'put again' })).description, '')
   assertInvalid(await put(uid, {}), 'name')
@@ -83,7 +83,7 @@ test('a PUT clears omitted fields, except those that only the operator sets', as
   assert.equal(emptied.verified, false)
 })
 
-test('a list is complete, and a missing or invisible group gives an empty one', async () => {
+test('a list is complete; a missing or invisible group returns an empty list', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const uids: string[] = []
   for (let i = 0; i < 55; i++) uids.push((await pinfold.seed.group(folder.uid, { name: `f${i}` })).uid)
@@ -104,7 +104,7 @@ test('a list is complete, and a missing or invisible group gives an empty one', 
   assertInvalid(await owner.get(`${path}?uidp.childrenOf=nonsense`), 'uidp.children_of')
 })
 
-test('a deletion has an empty answer, and is refused while the group is not empty', async () => {
+test('a deletion returns an empty answer, and is refused while the group is not empty', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const { uid } = await pinfold.seed.group(folder.uid)
   assertBlocked(await owner.delete(`${path}/${folder.uid}`), folder.uid, 'RESOURCE_NOT_EMPTY')
@@ -115,7 +115,7 @@ test('a deletion has an empty answer, and is refused while the group is not empt
   assert.equal((await owner.get(`/iam/v2/groups/${folder.uid}`)).status, 404)
 })
 
-test('events have the shape of the version that was called', async () => {
+test('events have the format of the called version', async () => {
   const type = (verb: string) => `dev.pinfold.api.iam.group.${verb}.v1`
   let id = ''
   const events = await eventsOf(pinfold, async () => {

@@ -30,7 +30,7 @@ const list = async (query: string, client: Client = owner): Promise<Json[]> =>
 const inDays = (days: number) => new Date(Date.now() + days * 24 * 3600 * 1000).toISOString()
 const newer = async (id: string) => ok(await owner.get(`/iam/v2/identities/${id}`))
 
-test('an identity of either version is the same identity in the other, whatever its relationship', async () => {
+test('an identity created in either version is the same in the other, for each kind of relationship', async () => {
   const keys = { issuer: 'i', subject: 's', issuerKeys: '{"keys":[]}', audiences: ['me'] }
   for (const [older, later] of [
     [{ claimMatch }, { claimMatch: { ...claimMatch, claims: {}, claimPatterns: {} } }],
@@ -69,7 +69,7 @@ test('version 1 also shows when an identity was last seen', async () => {
   assert.deepEqual([listed!.lastSeen, listed!.updatedAt], [seen, updateTime])
 })
 
-test('a PUT replaces what version 1 knows of an identity, and cannot change its kind', async () => {
+test('a PUT replaces the fields of an identity in version 1, and cannot change its kind', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { description: 'text', company: 'Acme', claimMatch })
   const other = { issuerPattern: 'https://.+', subject: 's', audience: 'a' }
   const { description, claimMatch: match } = ok(await put(uid, { claimMatch: other }))
@@ -80,7 +80,7 @@ test('a PUT replaces what version 1 knows of an identity, and cannot change its 
   await assert.rejects(grpc.update({ id: `${org.uid}/0123456789abcdef`, name: 'none' }), { code: 5 })
 })
 
-test('static keys live for 30 days, and keep a later end that version 2 gave', async () => {
+test('static keys are valid for 30 days, and keep a later expiry from version 2', async () => {
   const keys = { issuer: 'i', subject: 's', issuerKeys: publicKeys }
   const made = ok(await create({ static: keys }))
   const days30 = 30 * 24 * 3600 * 1000
@@ -102,7 +102,7 @@ test('static keys live for 30 days, and keep a later end that version 2 gave', a
   assertInvalid(await put(uid, { static: { ...shown, expiration: inDays(201) } }), 'static.expiration')
 })
 
-test('invalid keys are refused, and those in older data are kept and admit nobody', async () => {
+test('refuses invalid keys; invalid keys in older data stay stored but match no token', async () => {
   for (const issuerKeys of ['keys', 'null', '{"keys":[null,{}]}']) {
     const keys = { issuer: issuer.url, subject: 'job', issuerKeys: publicKeys }
     assertInvalid(await create({ static: { ...keys, issuerKeys } }), 'static.issuer_keys')
@@ -120,7 +120,7 @@ test('invalid keys are refused, and those in older data are kept and admit nobod
   }
 })
 
-test('a list is complete, and a missing or invisible identity gives an empty one', async () => {
+test('a list is complete; a missing or invisible identity returns an empty list', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const uids: string[] = []
   for (let i = 0; i < 52; i++) uids.push((await pinfold.seed.identity(folder.uid)).uid)
@@ -147,7 +147,7 @@ test('a person is found by issuer and subject', async () => {
   await assert.rejects(grpc.lookup({ subject: 'x' }), { code: 3, fields: ['issuer'] })
 })
 
-test('nobody takes over an identity with more rights than their own, and a deletion has an empty answer', async () => {
+test('refuses to change an identity with more rights than the caller, and a deletion returns an empty answer', async () => {
   const { uid } = await pinfold.seed.member(org.uid, roleUids.owner)
   const updater = await scene.holding('CAP_IAM_IDENTITY_UPDATE')
   assertDenied(
@@ -161,7 +161,7 @@ test('nobody takes over an identity with more rights than their own, and a delet
   await assert.rejects(grpc.delete({ id: uid }), { code: 5 })
 })
 
-test('events have the shape of the version that was called', async () => {
+test('events have the format of the called version', async () => {
   const type = (verb: string) => `dev.pinfold.api.iam.identity.${verb}.v1`
   let id = ''
   const events = await eventsOf(pinfold, async () => {

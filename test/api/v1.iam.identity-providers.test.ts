@@ -32,7 +32,7 @@ const put = (id: string, body: Json) => owner.call('PUT', `${path}/${id}`, body)
 const list = async (at: string, query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${at}?${query}`)).items
 
-test('a provider of either version is the same in the other, and its secret is never shown', async () => {
+test('a provider created in either version is the same in the other, and its secret is never shown', async () => {
   const one = ok(await create({ description: 'text', defaultRole: roleUids.viewer }))
   const newer = ok(await owner.get(`/iam/v2/identityProviders/${one.id}`))
   assert.deepEqual([newer.name, newer.defaultRole, newer.oidc], [one.name, roleUids.viewer, one.oidc])
@@ -58,7 +58,7 @@ test('only version 2 requires a default role, and an update without one keeps it
   assertInvalid(await create({ defaultRole: 'x' }), 'default_role')
 })
 
-test('a PUT without a secret keeps it, and errors name their field', async () => {
+test('a PUT without a secret keeps the stored secret, and errors name their field', async () => {
   const { id, name } = ok(await create({ description: 'text' }))
   const { clientSecret: _, ...bare } = oidc
   const after = ok(await put(id, { name, oidc: { ...bare, groupsClaim: 'groups' } }))
@@ -70,7 +70,7 @@ test('a PUT without a secret keeps it, and errors name their field', async () =>
   assertInvalid(await create({}, folder.uid), 'parent_id')
 })
 
-test('a missing and an invisible provider give an empty list', async () => {
+test('returns an empty list for a missing and for an invisible provider', async () => {
   const { id } = ok(await create())
   const missing = `${org.uid}/0123456789abcdef`
   for (const query of [`id=${missing}`, 'id=x', 'name=none']) assert.deepEqual(await list(path, query), [], query)
@@ -78,7 +78,7 @@ test('a missing and an invisible provider give an empty list', async () => {
     assert.deepEqual(await list(path, query, stranger), [])
 })
 
-test('a mapping of either version is the same in the other', async () => {
+test('a mapping created in either version is the same in the other', async () => {
   const { id: parent } = ok(await create())
   const mapping = { externalGroupId: 'devs', roleUidp: roleUids.viewer, scope: org.uid }
   const one = ok(await owner.post(`${mappings}/${parent}`, mapping))
@@ -100,7 +100,7 @@ test('a mapping of either version is the same in the other', async () => {
   await assert.rejects(mappingsGrpc.batchDelete({ parentId: parent }), { code: 3, fields: ['ids'] })
 })
 
-test('events have the shape of the version that was called; those of a deleted mapping are empty', async () => {
+test('events have the format of the called version, and events of deleted mappings are empty', async () => {
   let [id, one, two] = ['', '', '']
   const mapping = { roleUidp: roleUids.viewer, scope: org.uid }
   const events = await eventsOf(pinfold, async () => {

@@ -25,7 +25,7 @@ const put = (id: string, body: Json) => owner.call('PUT', `${path}/${id}`, body)
 const list = async (query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${path}?${query}`)).items
 
-test('a role binding of either version is the same in the other; a list embeds its group and role', async () => {
+test('a role binding created in either version is the same in the other; a list contains its group and role', async () => {
   const identity = await pinfold.seed.identity(org.uid, { claimMatch: { issuer: 'https://i.example', subject: 's' } })
   const made = ok(await create({ identity: identity.uid, role }))
   assert.deepEqual(made, { id: made.id, identity: identity.uid, group: org.uid, role })
@@ -45,7 +45,7 @@ test('a role binding of either version is the same in the other; a list embeds i
   assert.equal(overRest!.role.name, 'editor')
 })
 
-test('a list shows the address of a person, verified or not', async () => {
+test('a list shows the email address of a person, verified or not', async () => {
   const folder = await pinfold.seed.group(org.uid)
   for (const addresses of [{ email: 'a@b.example' }, { emailUnverified: 'a@b.example' }]) {
     const { uid } = await pinfold.seed.person(addresses)
@@ -73,7 +73,7 @@ test('names invalid fields as version 1 spells them', async () => {
   assertDenied(await create({ identity: person(), role }, maker))
 })
 
-test('a PUT replaces identity and role, and the last owner stays', async () => {
+test('a PUT replaces identity and role, but cannot remove the last owner', async () => {
   const { id } = ok(await create({ identity: person(), role }))
   const identity = person()
   assert.deepEqual(ok(await put(id, { identity, role: roleUids.editor })), {
@@ -90,7 +90,7 @@ test('a PUT replaces identity and role, and the last owner stays', async () => {
   assertBlocked(await operator.delete(`${path}/${last!.id}`), other.uid, 'LAST_OWNER')
 })
 
-test('a batch is a bare list, all or nothing, and its event is about every binding that it made', async () => {
+test('a batch is a plain JSON list, creates all or nothing, and sends one event with each binding', async () => {
   let deep = org
   for (let i = 0; i < 9; i++) deep = await pinfold.seed.group(deep.uid)
   const people = Array.from({ length: 25 }, person)
@@ -122,7 +122,7 @@ test('a batch is a bare list, all or nothing, and its event is about every bindi
   assert.deepEqual(ok(await owner.get(`/iam/v2/roleBindings?identity=${identity}`)).roleBindings, [])
 })
 
-test('a list is complete, and a missing or invisible binding gives an empty one', async () => {
+test('a list is complete; a missing or invisible binding returns an empty list', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const uids: string[] = []
   for (let i = 0; i < 52; i++) uids.push((await pinfold.seed.binding(folder.uid, person(), role)).uid)
@@ -137,7 +137,7 @@ test('a list is complete, and a missing or invisible binding gives an empty one'
   for (const query of [`id=${uids[0]}`, below]) assert.deepEqual(await list(query, stranger), [])
 })
 
-test('a deletion answers with nothing, also the second one, and events have the shape of version 1', async () => {
+test('each deletion returns an empty answer, also the second one, and events have the format of version 1', async () => {
   const type = (verb: string) => `dev.pinfold.api.iam.rolebindings.${verb}.v1`
   let id = ''
   const [identity, next] = [person(), person()]

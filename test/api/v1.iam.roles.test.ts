@@ -23,7 +23,7 @@ const list = async (query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${path}?${query}`)).items
 const names = (roles: Json[]) => roles.map(({ name }) => name)
 
-test('a role of either version is the same role in the other, its capabilities spelled differently', async () => {
+test('a role created in either version is the same in the other, with capabilities spelled differently', async () => {
   const made = ok(await create({ name: 'both', description: 'one', capabilities: ['repo.list', 'groups.list'] }))
   assert.deepEqual([made.name, made.capabilities], ['both', ['groups.list', 'repo.list']])
   const newer = ok(await owner.get(`/iam/v2/roles/${made.id}`))
@@ -49,7 +49,7 @@ test('names unknown, internal and missing capabilities, and denies those that th
   assertDenied(await create({ name: 'more', capabilities: ['repo.list'] }, maker))
 })
 
-test('every capability that clients know can be named, but for the internal ones', async () => {
+test('accepts each capability that clients know, except internal ones', async () => {
   const capabilities = [
     'gulfstream',
     'clusters.discover',
@@ -61,7 +61,7 @@ test('every capability that clients know can be named, but for the internal ones
   assertInvalid(await create({ name: 'inside', capabilities: ['rex.class.use'] }, operator), 'capabilities')
 })
 
-test('a PUT replaces a role, and built-in ones stay as they are', async () => {
+test('a PUT replaces a custom role, and is refused for built-in roles', async () => {
   const { id } = ok(await create({ name: 'put', description: 'text', capabilities: ['repo.list', 'tag.list'] }))
   const after = ok(await put(id, { name: 'put', capabilities: ['repo.list'] }))
   assert.deepEqual([after.description, after.capabilities], ['', ['repo.list']])
@@ -70,7 +70,7 @@ test('a PUT replaces a role, and built-in ones stay as they are', async () => {
   assertBlocked(changed, roleUids.viewer, 'BUILT_IN')
 })
 
-test('built-in roles are found by name and below /, own ones below their group', async () => {
+test('finds built-in roles by name and below /, and custom roles below their group', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const { uid } = await pinfold.seed.role(folder.uid, ['CAP_REPO_LIST'], { name: 'mine' })
   const builtIn = names(await list('parent=/'))
@@ -105,7 +105,7 @@ test('built-in roles are found by name and below /, own ones below their group',
   for (const query of [`id=${uid}`, `parent=${folder.uid}`]) assert.deepEqual(await list(query, stranger), [])
 })
 
-test('a role in use is kept, and its deletion answers with nothing', async () => {
+test('refuses to delete a role in use; another deletion returns an empty answer', async () => {
   const { id } = ok(await create({ name: 'used', capabilities: ['repo.list'] }))
   const identity = await pinfold.seed.identity(org.uid)
   const binding = await pinfold.seed.binding(org.uid, identity.uid, id)
@@ -116,7 +116,7 @@ test('a role in use is kept, and its deletion answers with nothing', async () =>
   await assert.rejects(grpc.delete({ id }), { code: 5 })
 })
 
-test('events have the shape of the version that was called', async () => {
+test('events have the format of the called version', async () => {
   const type = (verb: string) => `dev.pinfold.api.iam.roles.${verb}.v1`
   let id = ''
   const events = await eventsOf(pinfold, async () => {

@@ -31,7 +31,7 @@ await seedLibraries(pinfold, 'java', { 'com.example:lib': [{ version: '1.0', rel
 const list = async (query: string, client: Client = viewer): Promise<Json> => ok(await client.get(`${path}?${query}`))
 const namesOf = ({ items }: Json) => items.map(({ name }: Json) => name)
 
-test('libraries are listed by name, page by page, with a total that a page does not change', async () => {
+test('lists libraries by name in pages, with the same total on each page', async () => {
   const all = await list('ecosystems=JAVA,PYTHON')
   assert.deepEqual(namesOf(all), ['com.example:lib', 'flask', 'many', 'patched'])
   assert.deepEqual([all.totalArtifacts, all.skipped, all.nextPageToken], [4, 0, ''])
@@ -62,7 +62,7 @@ test('libraries are listed by name, page by page, with a total that a page does 
   })
 })
 
-test('an ecosystem without artifacts is empty, and an unknown one is refused', async () => {
+test('returns an empty list for an ecosystem without artifacts, and refuses an unknown ecosystem', async () => {
   assert.deepEqual(await list('ecosystems=GO'), { items: [], nextPageToken: '', totalArtifacts: 0, skipped: 0 })
   assert.deepEqual(namesOf(await list('ecosystems=GO,JAVA')), ['com.example:lib'])
   for (const bad of ['', 'ecosystems=UNKNOWN', 'ecosystems=99']) {
@@ -82,7 +82,7 @@ test('an ecosystem without artifacts is empty, and an unknown one is refused', a
   )
 })
 
-test('versions come in full, the newest first, each with where it comes from', async () => {
+test('lists all versions, newest first, each with its source', async () => {
   const { items } = ok(await viewer.get(`${path}/python%3Aflask/versions`))
   assert.deepEqual(items[1], {
     id: 'python:flask:1.0:internal',

@@ -429,7 +429,7 @@ function assertKnown(message: unknown, at: string): void {
 const emptyType = 'google.protobuf.Empty'
 const types = createRegistry(...services.map(({ desc }) => desc))
 
-test('every method of version 1 has a case, and no case is left over', () => {
+test('each method of version 1 has a test case, and each case has a method', () => {
   const served = endpoints.filter(({ handler }) => handler).map(({ desc }) => nameOf(desc))
   assert.deepEqual(
     served.filter((name) => !(name in cases)),
@@ -457,7 +457,7 @@ async function eachMethod(check: (desc: DescMethod, one: Case) => Promise<void>)
   assert.deepEqual(problems, [])
 }
 
-test('over gRPC every method answers as it is defined', async () => {
+test('gRPC: each method answers as defined', async () => {
   await eachMethod(async (desc, { request, token = registry.operator.token }) => {
     const message: Message = fromJson(desc.input, request)
     const answer = await grpc.call(desc, message, { token })
@@ -467,7 +467,7 @@ test('over gRPC every method answers as it is defined', async () => {
   })
 })
 
-test('over REST every method answers with exactly the members that are defined', async () => {
+test('REST: each method answers with exactly the defined fields', async () => {
   await eachMethod(async (desc, one) => {
     if (!hasOption(desc, http)) return
     const answer = await overRest(desc, one)

@@ -42,7 +42,7 @@ const push = (layer: LayerEntries, tag: string) => pushAndScan(registry, 'acme/a
 const inWolfi = ['CVE-2018-25032', 'CVE-2022-37434', 'CVE-2023-45853']
 
 let images: { alpine: string; wolfi: string }
-test('an image of Alpine gets nothing from advisories about another distribution, and one of that distribution gets all', async () => {
+test('advisories for another distribution do not apply to an Alpine image, but to an image of that distribution', async () => {
   const text = fixture('advisories/zlib.advisories.yaml').toString()
   const { records } = readAdvisories('zlib.advisories.yaml', text, 'import')
   const advisories = records.map(({ body }) => body)
@@ -53,7 +53,7 @@ test('an image of Alpine gets nothing from advisories about another distribution
   assert.deepEqual(await idsOf(images.wolfi), inWolfi)
 })
 
-test('settings that name another distribution count for advisories of before as well', async () => {
+test('changed distribution settings also apply to earlier advisories', async () => {
   const withSettings = async (advisoryEcosystems: string[]) => {
     const app = { ...registry.app, config: { ...registry.app.config, advisoryEcosystems } }
     await runDuty(app, matchPackages)

@@ -40,7 +40,7 @@ async function daysOf(tag: string, path = 'counts'): Promise<string[]> {
   return items.map(({ date, cveIds }: Json) => `${date.slice(8, 10)} ${cveIds.length}`)
 }
 
-test('an image in which nothing is found, all of which sources speak of, is clean', async () => {
+test('an image without findings whose packages all have a data source is clean', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-1', 'Alpine:v3.19', 'openssl', '3.1.4-r5')])
   const digest = await push(musl, 'clean')
   const [report, ...more] = await reportsOf(digest)
@@ -49,7 +49,7 @@ test('an image in which nothing is found, all of which sources speak of, is clea
   assert.deepEqual(await gapsOf(digest), [])
 })
 
-test('an ecosystem without a source beside one with a source is not clean, until a source covers it', async () => {
+test('an ecosystem without a data source prevents a clean report until a source covers it', async () => {
   const digest = await push({ ...musl, ...pythonPackage('flask', '3.0.0') }, 'python')
   assert.deepEqual(await reportsOf(digest), [])
   assert.deepEqual(await daysOf('python'), [])
@@ -88,7 +88,7 @@ test('a version that cannot be compared counts as a vulnerability of unknown sev
   assert.deepEqual(await gapsOf(digest), ['VERSION pkg:apk/alpine/odd@not-a-version?arch=x86_64'])
 })
 
-test('an image a part of which could not be read is not clean', async () => {
+test('an image with an unreadable part is not clean', async () => {
   const path = 'usr/lib/python3.12/site-packages/broken-1.dist-info/METADATA'
   const digest = await push({ ...musl, [path]: 'Metadata-Version: 2.1\n' }, 'broken')
   assert.deepEqual(await gapsOf(digest), [`CONTENTS_INCOMPLETE ${path}`])
@@ -96,7 +96,7 @@ test('an image a part of which could not be read is not clean', async () => {
   assert.deepEqual(await daysOf('broken'), [])
 })
 
-test('an unreadable or outdated source covers nothing of today, and the days before stay the same', async () => {
+test('an unreadable or outdated source covers nothing today, and past days do not change', async () => {
   const digest = await push(musl, 'aging')
   assert.deepEqual(await daysOf('aging'), ['02 0'])
   await at('2026-03-03T08:00:00Z')
@@ -114,7 +114,7 @@ test('an unreadable or outdated source covers nothing of today, and the days bef
   assert.deepEqual((await daysOf('aging')).at(-1), '10 0')
 })
 
-test('a source speaks of the releases that it has records of, and a part of a release is not the release', async () => {
+test('a source covers only releases with records in it, and a part of a release does not cover the whole release', async () => {
   const run = (name: string, ecosystem: string, records: Parameters<typeof readSource>[2]) =>
     readSource(registry.app, ecosystem, records, '', name)
   const digest = await push(apkLayer('alpine', '3.21.2', ['musl 1.2.5-r8']), 'newer')

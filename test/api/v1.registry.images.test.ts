@@ -66,7 +66,7 @@ const told = {
   stopSignal: 'SIGTERM',
 }
 
-test('an index has architectures, and of each a size and a configuration', async () => {
+test('an index shows its architectures, each with a size and a configuration', async () => {
   const amd = await pushImage({ architecture: 'amd64', os: 'linux', config: run })
   const arm = await pushImage({ architecture: 'arm64', os: 'linux', config: { User: 'root' } })
   const platform = (image: Descriptor, architecture: string) => ({ ...image, platform: { os: 'linux', architecture } })
@@ -90,7 +90,7 @@ test('an index has architectures, and of each a size and a configuration', async
   assert.deepEqual([entrypoint, Object.keys(exposedPorts), labels], [['/bin/app'], ['80/tcp', '443/tcp'], { a: 'b' }])
 })
 
-test('a configuration may contain anything, and values of a wrong type are skipped', async () => {
+test('accepts any configuration, and ignores values of a wrong type', async () => {
   const wrong = {
     User: 7,
     ExposedPorts: [1],
@@ -109,7 +109,7 @@ test('a configuration may contain anything, and values of a wrong type are skipp
   assert.match((await facts(proto.image.digest, 'imageconfig')).text, /"__proto__":"x","constructor":"y"/)
 })
 
-test('a configuration that is too large is not read', async () => {
+test('does not read a configuration that is too large', async () => {
   const { image } = await pushImage(`{"architecture":"amd64","x":"${'x'.repeat(4 * 1024 * 1024)}"}`)
   const index = await registry.pusher.pushManifest(
     'acme/app',
@@ -127,7 +127,7 @@ test('returns NOT_FOUND for an unknown digest, names an invalid one, and denies 
   }
 })
 
-test('a server without reports returns none, and names invalid parameters', async () => {
+test('a server without reports returns an empty list, and names invalid parameters', async () => {
   const missing = digestOf('missing')
   const at = (path: string, client = viewer) => client.get(`/registry/v1/${path}`)
   assert.deepEqual(ok(await at(`vuln_reports?repo_id=${repo}`)), { items: [] })

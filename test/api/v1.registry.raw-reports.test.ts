@@ -49,7 +49,7 @@ const fetchText = async (url: string): Promise<[number, string]> => {
   return [answer.status, await answer.text()]
 }
 
-test('a report up to one mebibyte is in the answer, and a longer one behind a link that needs no token', async () => {
+test('returns a report up to one MiB in the response, and a longer one as a link without a token', async () => {
   const short = trivy(1000)
   await handIn(short)
   assert.deepEqual([(await rawOf('TRIVY')).rawReport, (await rawOf('TRIVY')).rawReportUrl], [short.toString(), ''])
@@ -73,7 +73,7 @@ test('a report up to one mebibyte is in the answer, and a longer one behind a li
   assert.equal((await fetch(rawReportUrl, { method: 'POST' })).status, 405)
 })
 
-test('our own report stays the same while more is found, and fits into four MiB over gRPC', async () => {
+test('our own report does not change after later findings, and fits into four MiB over gRPC', async () => {
   await readSource(registry.app, ecosystem, about(3, 'short'))
   assert.equal((await rawOf('UNKNOWN')).rawReportUrl, '')
   now += 10 * minute
@@ -92,7 +92,7 @@ test('our own report stays the same while more is found, and fits into four MiB 
   assert.equal(registry.app.scanning.reading.held(), 0)
 })
 
-test('a link expires after five minutes, and an invalid ticket opens nothing', async () => {
+test('a link expires after five minutes, and an invalid ticket returns no report', async () => {
   for (const scanner of ['TRIVY', 'UNKNOWN']) {
     const { rawReportUrl } = await rawOf(scanner)
     const base = `${registry.url}/downloads/reports/`
@@ -115,7 +115,7 @@ test('a link expires after five minutes, and an invalid ticket opens nothing', a
   }
 })
 
-test('limits the memory of concurrent report requests, and the others wait', async () => {
+test('limits the memory of concurrent report requests by queueing them', async () => {
   const { scanning } = registry.app
   const list = () => owner.get(`/registry/v1/vuln_reports?digest=${digest}&scanner.name=TRIVY`)
   const raw = () => owner.get(`/registry/v1/vuln_reports/raw?digest=${digest}`)
@@ -151,7 +151,7 @@ test('limits the memory of concurrent report requests, and the others wait', asy
   }
 })
 
-test('a client that leaves while a report is sent frees its memory', async () => {
+test('frees the memory of a report when its client disconnects', async () => {
   const { scanning } = registry.app
   const before = scanning.reading
   try {
@@ -171,7 +171,7 @@ test('a client that leaves while a report is sent frees its memory', async () =>
   }
 })
 
-test('reports require access to them in the repository, and are requested by repository, tag or digest', async () => {
+test('reports require access in the repository, and can be requested by repository, tag or digest', async () => {
   const { seed, org } = registry
   const folder = await seed.group(org.uid)
   const outsiders = [
@@ -188,7 +188,7 @@ test('reports require access to them in the repository, and are requested by rep
   }
 })
 
-test('a link opens nothing once the repository is gone', async () => {
+test('a link returns nothing after the repository was deleted', async () => {
   const urls = [(await rawOf('TRIVY')).rawReportUrl, (await rawOf('UNKNOWN')).rawReportUrl]
   ok(await owner.delete(`/registry/v2/repos/${repo}`))
   for (const url of urls) assert.equal((await fetch(url)).status, 404)

@@ -35,7 +35,7 @@ const newest = async (query = `digest=${digest}`): Promise<Json> =>
   ok(await viewer.get(`/registry/v1/vuln_reports?${query}`)).items[0]
 const older = async (): Promise<Json> => ok(await viewer.get(`/registry/v1/repos/${repo}/digests/${digest}/vulnreport`))
 
-test('two records of one vulnerability in one image count once, under the CVE, with the higher severity', async () => {
+test('counts two records of one vulnerability in an image once, under the CVE, with the higher severity', async () => {
   await at('2026-03-02T08:00:00Z')
   await readSource(registry.app, ecosystem, [
     record('ALPINE-CVE-2026-5', 'openssl', { severity: 'medium' }, { upstream: ['CVE-2026-5'] }),
@@ -66,12 +66,12 @@ test('two records of one vulnerability in one image count once, under the CVE, w
   assert.equal((await older()).vulnerabilityMatches.length, 1)
 })
 
-test('a report is as old as the oldest of the sources that it is made of', async () => {
+test('the time of a report is the time of its oldest source', async () => {
   assert.equal((await newest()).scanner.dbBuildTime, '2026-03-02T08:00:00.000Z')
   assert.equal((await older()).vulnerabilityDbLastBuildTime, '2026-03-02T08:00:00.000Z')
 })
 
-test('a vulnerability is reported as not going to be fixed, unless another source states otherwise', async () => {
+test('a vulnerability is reported as will not fix, unless another source contradicts', async () => {
   await at('2026-03-04T08:00:00Z')
   await readSource(registry.app, ecosystem, [
     record('CVE-2026-6', 'musl', { state: 'wont_fix' }),
@@ -94,7 +94,7 @@ test('a vulnerability is reported as not going to be fixed, unless another sourc
   assert.equal(match.fix.state, 'WONT_FIX')
 })
 
-test('reports negligible severity as low in the older format, which does not have it', async () => {
+test('the older format reports negligible severity as low', async () => {
   await at('2026-03-05T08:00:00Z')
   await readSource(registry.app, ecosystem, [record('CVE-2026-8', 'zlib', { severity: 'negligible' })])
   const ours = (await newest()).vulnerabilities.find(({ id }: Json) => id === 'CVE-2026-8')
@@ -102,7 +102,7 @@ test('reports negligible severity as low in the older format, which does not hav
   assert.deepEqual([ours.severity, match.vulnerability.severity], ['NEGLIGIBLE', 'LOW'])
 })
 
-test('the older format has the time of the last check, also if nothing has changed', async () => {
+test('the older format contains the time of the last check, also without changes', async () => {
   const { reportGeneration, lastSeen } = await older()
   assert.deepEqual([reportGeneration, lastSeen], ['2026-03-05T08:00:00.000Z', '2026-03-05T08:00:00.000Z'])
   await at('2026-03-06T08:00:00Z')
@@ -111,7 +111,7 @@ test('the older format has the time of the last check, also if nothing has chang
   assert.deepEqual([later.reportGeneration, later.lastSeen], ['2026-03-05T08:00:00.000Z', '2026-03-06T08:00:00.000Z'])
 })
 
-test('a request with a digest and a repo is about the digest', async () => {
+test('a request with a digest and a repository returns the report of the digest', async () => {
   const all = await newest()
   assert.deepEqual(await newest(`repo_id=${other}&digest=${digest}`), all)
   assert.deepEqual(ok(await viewer.get(`/registry/v1/vuln_reports?repo_id=${other}`)).items, [])

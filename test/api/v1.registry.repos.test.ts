@@ -24,7 +24,7 @@ type EventRow = { type: string; source: string; body_type: string; body: string 
 const eventsOf = (subject: string) =>
   pinfold.app.db.all<EventRow>(sql`SELECT * FROM events_outbox WHERE subject = ${subject} ORDER BY id`)
 
-test('a repo of version 1 is the same repo in version 2', async () => {
+test('a repository created in version 1 is the same in version 2', async () => {
   const made = await create({ name: 'both', description: 'one', catalogTier: 'FIPS', readme: '# Both' })
   assert.equal(made.status, 200)
   const { id, createTime } = made.body
@@ -47,7 +47,7 @@ test('a repo of version 1 is the same repo in version 2', async () => {
   assert.deepEqual(await list(`id=${id}`), [made.body])
 })
 
-test('an answer has every field, set or not, and version 2 only the set ones', async () => {
+test('version 1 returns each field, set or not, and version 2 only set fields', async () => {
   const { body } = await create({ name: 'bare' })
   assert.deepEqual([body.catalogTier, body.sync_config, body.readme, body.bundles], ['UNKNOWN', null, '', []])
   const { body: newer } = await operator.get(`/registry/v2/repos/${body.id}`)
@@ -58,7 +58,7 @@ test('an answer has every field, set or not, and version 2 only the set ones', a
   assert.equal((await operator.delete(`/registry/v1/repos/${body.id}`)).text, '')
 })
 
-test('events have the body, the source and the type of body of the version that was called', async () => {
+test('events have the body, source and body type of the called version', async () => {
   const { id } = (await create({ name: 'told' })).body
   await put(id, { name: 'told', description: 'two' })
   await operator.patch(`/registry/v2/repos/${id}`, { description: 'three' })
@@ -81,7 +81,7 @@ test('events have the body, the source and the type of body of the version that 
   assert.deepEqual(JSON.parse(deleted!.body), { id })
 })
 
-test('a repo of this name is replaced, unless that is to be prevented', async () => {
+test('creating a repository with an existing name replaces it, unless the request prevents this', async () => {
   const { id } = (await create({ name: 'again', description: 'first', readme: 'Text' })).body
   const second = await create({ name: 'again', description: 'second' })
   assert.deepEqual([second.status, second.body.id, second.body.readme], [200, id, ''])
@@ -93,7 +93,7 @@ test('a repo of this name is replaced, unless that is to be prevented', async ()
   assert.equal((await list(`id=${id}`))[0]!.description, 'second')
 })
 
-test('a repo can be replaced where there is no room for another', async () => {
+test('a repository can be replaced although the quota allows no new one', async () => {
   const full = await pinfold.seed.group()
   const made = (await create({ name: 'only', readme: 'Text', catalogTier: 'BASE' }, operator, full.uid)).body
   const limits = JSON.stringify({ repositories: 1 })
@@ -104,7 +104,7 @@ test('a repo can be replaced where there is no room for another', async () => {
   assert.equal((await create({ name: 'second' }, owner, full.uid)).body.code, 8)
 })
 
-test('a PUT clears omitted fields, except those that only administrators of the catalog set', async () => {
+test('a PUT clears omitted fields, except those that only catalog administrators can set', async () => {
   const full = { name: 'full', description: 'text', catalogTier: 'BASE', bundles: ['base'], readme: 'Read me' }
   const { id } = (await create(full)).body
   const byEditor = await put(id, {}, editor)
@@ -131,7 +131,7 @@ test('a PUT clears omitted fields, except those that only administrators of the 
   assert.equal((await put(`${org.uid}/0123456789abcdef`, {})).status, 404)
 })
 
-test('a list is complete, and a missing or invisible repo gives an empty one', async () => {
+test('a list is complete; a missing or invisible repository returns an empty list', async () => {
   const folder = (await pinfold.seed.group(org.uid)).uid
   const names = Array.from({ length: 60 }, (_, i) => `r${String(i).padStart(2, '0')}`)
   for (const name of names) await pinfold.seed.repo(folder, { name })
@@ -157,7 +157,7 @@ test('a list is complete, and a missing or invisible repo gives an empty one', a
   assert.deepEqual((await operator.get(`/registry/v1/repocountbysource/${id}`)).body, { count: '0' })
 })
 
-test('names invalid fields, and refuses a repo from callers without permission', async () => {
+test('names invalid fields, and denies callers without permission', async () => {
   assertInvalid(await create({ name: 'No Such Name' }), 'name')
   assertInvalid(await create({ name: 'tier', catalogTier: 3 }), 'catalog_tier')
   assertInvalid(await create({ name: 'sync', sync_config: { source: org.uid } }), 'sync_config.source')

@@ -62,7 +62,7 @@ const spdx = {
 const edgesOf = ({ graph }: Json) =>
   graph.edges.map(({ subjectId, predicateId, type }: Json) => [subjectId, predicateId, type ?? 'UNKNOWN'])
 
-test('an SBOM is returned as it was pushed, and as a graph', async () => {
+test('returns an SBOM as it was pushed, and as a graph', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   const text = `${JSON.stringify(spdx, undefined, 1)}\n`
@@ -101,7 +101,7 @@ test('an SBOM is returned as it was pushed, and as a graph', async () => {
   assert.deepEqual([overGrpc.id, overGrpc.graph!.nodes.length, overGrpc.source], [image.digest, 2, 1])
 })
 
-test('CycloneDX is a graph too, and an SBOM that refers to the index is found by the index', async () => {
+test('returns CycloneDX as a graph too, and finds an SBOM that refers to the index by the index', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   const index = await registry.pusher.pushManifest(name, indexOf([{ ...image, platform: { architecture: 'amd64' } }]))
@@ -138,7 +138,7 @@ test('CycloneDX is a graph too, and an SBOM that refers to the index is found by
   assert.ok(ok(await rawOf(repo, index.digest)).rawSbom.startsWith('{"bomFormat"'))
 })
 
-test('without an SBOM the graph has the contents of the layers', async () => {
+test('without an SBOM, the graph contains the contents of the layers', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   await allRead(registry)
@@ -149,7 +149,7 @@ test('without an SBOM the graph has the contents of the layers', async () => {
   assert.ok(purls.includes('pkg:apk/alpine/ssl_client@1.30.1-r3?arch=x86_64'), purls.join(' '))
 })
 
-test('returns any pushed document as an SBOM, and refuses to grow the answer beyond its limit', async () => {
+test('returns any pushed document as an SBOM, up to the size limit of the response', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   await allRead(registry)
@@ -167,7 +167,7 @@ test('returns any pushed document as an SBOM, and refuses to grow the answer bey
   assertBlocked(await rawOf(repo, image.digest), image.digest, 'IMAGE_TOO_LARGE')
 })
 
-test('the packages of images are listed by digest, by index, or of the whole repo', async () => {
+test('lists the packages of images by digest, by index, or for the whole repository', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   const index = await registry.pusher.pushManifest(name, indexOf([{ ...image, platform: { architecture: 'amd64' } }]))

@@ -19,7 +19,7 @@ const settings = (place: string) => `/registry/v1/settings/${place}`
 const deployment = (repo: string) => `/registry/v1/repos/${repo}/deployment`
 const newRepo = async (): Promise<string> => (await pinfold.seed.repo(org.uid)).uid
 
-test('settings have false as their default, and a PUT replaces both', async () => {
+test('settings are false by default, and a PUT replaces both', async () => {
   const none = { registryId: org.uid, uniqueTags: false, eolGracePeriod: false }
   assert.deepEqual(ok(await owner.get(settings(org.uid))), none)
   const set = { ...none, uniqueTags: true }
@@ -50,7 +50,7 @@ const charts = [
   { repo: 'oci://charts.example.com/app' },
 ]
 
-test('a deployment is created once, replaced, and deleted by a request without charts', async () => {
+test('a deployment can be created once, replaced, and deleted by a request without charts', async () => {
   const repo = await newRepo()
   assertNotFound(await owner.get(deployment(repo)), deploymentType, repo)
   assertNotFound(await operator.call('PUT', deployment(repo), { charts }), deploymentType, repo)
@@ -67,7 +67,7 @@ test('a deployment is created once, replaced, and deleted by a request without c
   assertNotFound(await operator.get(deployment(repo)), deploymentType, repo)
 })
 
-test('names the invalid field of a deployment', async () => {
+test('an error names the invalid field of a deployment', async () => {
   const repo = await newRepo()
   const post = (some: Json[]) => owner.post(deployment(repo), { charts: some })
   assertInvalid(await post([]), 'charts')

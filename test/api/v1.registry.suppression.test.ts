@@ -55,7 +55,7 @@ async function differences(): Promise<string[]> {
 
 let owned: string
 let own: string
-test('a vulnerability that the distribution has fixed in its package does not count, and is shown with the reason', async () => {
+test('a vulnerability fixed by the distribution in its package is not counted, and is shown with the reason', async () => {
   await readSource(registry.app, 'PyPI', [
     recordAbout('GHSA-aaaa', 'PyPI', 'flask', '3.0.0', { aliases: ['CVE-2026-1'] }),
     recordAbout('GHSA-bbbb', 'PyPI', 'flask', '3.0.0', { aliases: ['CVE-2026-2'] }),
@@ -82,12 +82,12 @@ test('a vulnerability that the distribution has fixed in its package does not co
   assert.deepEqual(await differences(), [])
 })
 
-test('a package of the distribution before its fix clears nothing', async () => {
+test('a distribution package older than the fix hides no vulnerability', async () => {
   const digest = await push(imageOf('2.0.0-r2', true), 'before')
   assert.deepEqual(await idsOf(digest), ['CVE-2026-1', 'CVE-2026-2'])
 })
 
-test('later statements of a distribution apply from then on, also to older images, and past days stay the same', async () => {
+test('later distribution statements apply from then on, also to older images, and do not change past days', async () => {
   const counts = async () => {
     const range = 'from=2026-03-01T00:00:00Z&to=2026-03-09T00:00:00Z'
     const { items } = ok(await viewer.get(`/registry/v1/vuln_reports/counts?repo=app&tag=owned&${range}`))

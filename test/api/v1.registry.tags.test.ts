@@ -41,7 +41,7 @@ const summary = async (repo: string, query = '') =>
   ok(await viewer.get(`/registry/v1/repotagssummary/${repo}?${query}`))
 const time = () => new Date(now).toISOString()
 
-test('a tag of version 1 is the same tag in version 2, and its moves are in the ledger', async () => {
+test('a tag created in version 1 is the same in version 2, and its updates are in the tag history', async () => {
   const { uid: repo } = await newRepo()
   const [one, two] = [await plantManifest(registry, repo, 'one'), await plantManifest(registry, repo, 'two')]
   const made = ok(await create(repo, { name: 'v1', digest: one, bundles: ['fips', 'base'] }, owner))
@@ -66,7 +66,7 @@ test('a tag of version 1 is the same tag in version 2, and its moves are in the 
   assert.deepEqual(await list(`id=${id}`, viewer), [kept])
 })
 
-test('a tag without a digest points to nothing until it gets one', async () => {
+test('a tag can exist without a digest until it gets one', async () => {
   const { uid: repo, name } = await newRepo()
   const made = ok(await create(repo, { name: 'soon', bundles: ['base'] }))
   assert.equal(made.digest, '')
@@ -94,7 +94,7 @@ test('a tag without a digest points to nothing until it gets one', async () => {
   await checkLists(registry)
 })
 
-test('a tag that never pointed to a digest leaves nothing in the history', async () => {
+test('a tag without any digest leaves no tag history', async () => {
   for (const away of [
     (tag: Json) => operator.delete(`/registry/v1/tags/${tag.id}`),
     (tag: Json) => operator.delete(`/registry/v1/repos/${tag.id.slice(0, tag.id.lastIndexOf('/'))}`),
@@ -108,7 +108,7 @@ test('a tag that never pointed to a digest leaves nothing in the history', async
   await checkLists(registry)
 })
 
-test('events have the body of the version that was called', async () => {
+test('events have the body of the called version', async () => {
   const { uid: repo } = await newRepo()
   const digest = await plantManifest(registry, repo, 'one')
   let id = ''
@@ -129,7 +129,7 @@ test('events have the body of the version that was called', async () => {
   assert.deepEqual([events[1]!.body.digest, events[1]!.body.deprecated, events[2]!.body], [digest, true, { id }])
 })
 
-test('names invalid fields, and moves no tag', async () => {
+test('an error names invalid fields, and no tag is changed', async () => {
   const { uid: repo } = await newRepo()
   const tag = await plantTag(registry, repo, 'v1')
   const nowhere = `${repo}/${'0'.repeat(16)}`
@@ -147,7 +147,7 @@ test('names invalid fields, and moves no tag', async () => {
   assert.deepEqual((await list(`id=${tag.uid}`))[0], (await list(`uidp.childrenOf=${repo}`))[0])
 })
 
-test('a list hides only excluded tags, and contains no invisible ones', async () => {
+test('a list omits only excluded and invisible tags', async () => {
   const { uid: repo } = await newRepo()
   const names = ['latest', '1.2-r0', '1.2-20260501', 'sha256-abc', 'sha256-abc-20260501']
   for (const name of names) ok(await create(repo, { name }))
@@ -198,7 +198,7 @@ test('the summary counts tags that are not excluded, and names the latest tag an
   assert.equal((await summary(other)).latestVersion, '')
 })
 
-test('the history of a tag is that of the registry: oldest first, from the start on, before the end', async () => {
+test('the history of a tag is that of the registry: oldest first, with the start and without the end', async () => {
   const { uid: repo } = await newRepo()
   const times: string[] = []
   for (const image of ['a', 'b', 'c']) {
@@ -222,7 +222,7 @@ test('the history of a tag is that of the registry: oldest first, from the start
   assert.deepEqual(ok(await viewer.get(`/registry/v1/tags/${repo}/${'0'.repeat(16)}/history`)), { items: [] })
 })
 
-test('a repo counts as up to date if a tag of it moved within a week', async () => {
+test('a repository counts as up to date if one of its tags was updated within a week', async () => {
   const { uid: repo } = await newRepo()
   const path = `/registry/v1/repos/${repo}:updatestatus`
   assert.deepEqual(ok(await viewer.get(path)), { recentlyUpdated: false })

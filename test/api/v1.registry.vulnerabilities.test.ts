@@ -94,7 +94,7 @@ const reportsOf = async (query: string, client = viewer): Promise<Json[]> =>
   ok(await client.get(`/registry/v1/vuln_reports?${query}`)).items
 
 let first: string
-test('an image that no source covers has no report, rather than one without vulnerabilities', async () => {
+test('returns no report for an image without a data source, instead of an empty report', async () => {
   first = await push(packages('3.19.1', 'libssl3 3.1.4-r2 openssl', 'musl 1.2.4-r2'), 'latest')
   assert.deepEqual(await reportsOf(`digest=${first}`), [])
   assertNotFound(
@@ -105,7 +105,7 @@ test('an image that no source covers has no report, rather than one without vuln
   assert.deepEqual((await counts(range)).items, [])
 })
 
-test('a report has the known data of each vulnerability', async () => {
+test('a report contains the known data of each vulnerability', async () => {
   await at('2026-03-02T08:00:00Z')
   await sync([record('ALPINE-CVE-2026-1', 'openssl', '3.1.4-r5', { upstream: ['CVE-2026-1'] })], {
     buildTime: '2026-03-02T01:00:00.000Z',
@@ -133,7 +133,7 @@ test('a report has the known data of each vulnerability', async () => {
   })
 })
 
-test('each change of the known vulnerabilities is a new report, the newest first, and older reports stay the same', async () => {
+test('each change of the findings adds a report, newest first, and older reports do not change', async () => {
   const [before] = await reportsOf(`digest=${first}`)
   await at('2026-03-03T08:00:00Z')
   await sync([record('CVE-2026-2', 'musl', '')])
@@ -154,7 +154,7 @@ test('each change of the known vulnerabilities is a new report, the newest first
   assert.deepEqual(await reportsOf(`digest=${first}&scanner.name=GRYPE`), [])
 })
 
-test('the raw report is a CycloneDX document, as of any moment', async () => {
+test('the raw report is a CycloneDX document for any point in time', async () => {
   const raw = ok(await viewer.get(`/registry/v1/vuln_reports/raw?digest=${first}&createdAt=2026-03-02T20:00:00Z`))
   assert.equal(raw.createdAt, '2026-03-02T08:00:00.000Z')
   const document = JSON.parse(raw.rawReport)
@@ -178,7 +178,7 @@ test('returns NOT_FOUND for a raw report of another scanner', async () => {
   ok(await viewer.get(`${path}&scanner=UNKNOWN`))
 })
 
-test('the older shape has one match for each package', async () => {
+test('the older format has one match for each package', async () => {
   const report = ok(await viewer.get(`/registry/v1/repos/${repo}/digests/${first}/vulnreport`))
   assert.equal(report.id, `${repo}/${first}`)
   assert.equal(report.reportGeneration, '2026-03-03T08:00:00.000Z')
@@ -194,7 +194,7 @@ test('the older shape has one match for each package', async () => {
   assert.deepEqual(match.fix, { versions: ['3.1.4-r5'], state: 'FIXED' })
 })
 
-test('counts have one item for each day on which the tag had a known image, the oldest first', async () => {
+test('returns counts for each day on which the tag had a known image, the oldest first', async () => {
   await at('2026-03-05T08:00:00Z')
   await push(packages('3.19.1', 'libssl3 3.1.4-r5 openssl', 'musl 1.2.4-r2'), 'latest')
   const { items } = await counts(range)
@@ -216,7 +216,7 @@ test('counts have one item for each day on which the tag had a known image, the 
   assert.ok(Number(sizeBytes) > 0)
 })
 
-test('counts are of the tag latest unless another is named, and pairs of repo and tag come before a repo', async () => {
+test('counts the tag latest unless another is named, and pairs of repository and tag override a repository', async () => {
   const inRange = {
     from: timestampFromDate(new Date('2026-03-01T00:00:00Z')),
     to: timestampFromDate(new Date('2026-03-31T00:00:00Z')),
@@ -232,7 +232,7 @@ test('counts are of the tag latest unless another is named, and pairs of repo an
   assert.deepEqual(await asked({ references: [{ repo: 'none', tag: 'latest' }], repo: 'app' }), [])
 })
 
-test('the counts and the report of yesterday are the same to the byte after the import of today', async () => {
+test("yesterday's counts and report do not change by a byte after today's import", async () => {
   const yesterday = 'repo=app&tag=latest&from=2026-03-01T00:00:00Z&to=2026-03-05T23:59:59Z'
   await at('2026-03-06T08:00:00Z')
   const ask = async () => {
@@ -253,7 +253,7 @@ test('the counts and the report of yesterday are the same to the byte after the 
   assert.deepEqual((await counts('repo=app&tag=latest')).items[0].cveIds, ['CVE-2026-1', 'CVE-2026-3'])
 })
 
-test('cumulative counts add up all counts since the first day', async () => {
+test('cumulative counts add all counts since the first day', async () => {
   const { items } = ok(await viewer.get(`/registry/v1/vuln_reports/counts_cumulative?${range}`))
   assert.deepEqual(items.at(-1).cveIds, ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-3'])
   const later = ok(
@@ -262,7 +262,7 @@ test('cumulative counts add up all counts since the first day', async () => {
   assert.deepEqual(later.items.at(-1).cveIds, ['CVE-2026-1', 'CVE-2026-3'])
 })
 
-test('a deleted tag has no counts from then on', async () => {
+test('a deleted tag has no counts after its deletion', async () => {
   await at('2026-03-08T08:00:00Z')
   const { items: tags } = ok(await viewer.get(`/registry/v1/tags?uidp.childrenOf=${repo}&name=latest`))
   ok(await viewer.delete(`/registry/v1/tags/${tags[0].id}`))
@@ -274,7 +274,7 @@ test('a deleted tag has no counts from then on', async () => {
   )
 })
 
-test('shows nothing to callers without access to the repo, and names invalid parameters', async () => {
+test('returns nothing to callers without access to the repository, and names invalid parameters', async () => {
   assert.deepEqual(await reportsOf(`digest=${first}`, stranger), [])
   assert.deepEqual(await reportsOf(`repo_id=${repo}`, stranger), [])
   assert.deepEqual((await counts(range, stranger)).items, [])
@@ -293,7 +293,7 @@ test('shows nothing to callers without access to the repo, and names invalid par
   assertInvalid(await viewer.get('/registry/v1/vuln_reports/counts?repo=app'), 'repo')
 })
 
-test('several tags are counted at once over gRPC', async () => {
+test('gRPC counts several tags in one request', async () => {
   using grpc = grpcClientOf(registry, Vulnerabilities, await registry.tokenFor(owner))
   const references = [
     { repo: 'acme/app', tag: 'latest' },
@@ -343,7 +343,7 @@ test('an approved advisory of an organization applies to its own images until it
   assert.deepEqual(await idsOf(), ['CVE-2026-3'])
 })
 
-test('the findings of an image have reasons, and name coverage gaps', async () => {
+test('the findings of an image have reasons, and include coverage gaps', async () => {
   await at('2026-03-11T08:00:00Z')
   const of = (digest: string, client = viewer) => client.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`)
   const { findings, gaps } = ok(await of(first))

@@ -60,7 +60,7 @@ const putEvent = (id: string, event: Json, client = editor) =>
 const inV2 = async (id: string) => ok(await viewer.get(`/vulnerabilities/v2/advisories/${id}`))
 const time = () => new Date(now).toISOString()
 
-test('an advisory that is written in version 1 is the same in version 2, and is deleted from both', async () => {
+test('an advisory created in version 1 is the same in version 2, and is deleted from both', async () => {
   const given = content({
     artifactArchitecture: 'x86_64',
     componentName: 'stdlib',
@@ -94,7 +94,7 @@ test('an advisory that is written in version 1 is the same in version 2, and is 
   await checkAdvisories(pinfold)
 })
 
-test('PUT replaces everything except events and IDs, and filters follow', async () => {
+test('PUT replaces everything except events and IDs, and filters use the new values', async () => {
   const made = ok(
     await create(content({ componentName: 'stdlib', artifactArchitecture: 'x86_64', legacyAdvisoryID: 'X' })),
   )
@@ -128,7 +128,7 @@ test('PUT replaces everything except events and IDs, and filters follow', async 
   await checkAdvisories(pinfold)
 })
 
-test('a group has one advisory for a vulnerability in a component of an artifact', async () => {
+test('a group has only one advisory for a vulnerability in a component of an artifact', async () => {
   const given = content({ aliases: ['CVE-2026-2', 'GHSA-2'], componentName: 'zlib' })
   const made = ok(await create(given))
   assertTaken(await create(given), advisoryType, given.artifactName)
@@ -158,7 +158,7 @@ test('a group has one advisory for a vulnerability in a component of an artifact
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409, 409])
 })
 
-test('names invalid fields, and creates nothing', async () => {
+test('an error names invalid fields, and no advisory is created', async () => {
   const before = (await list('')).totalCount
   const event = { author: 'ed', fixed: { fixedVersion: '2' } }
   const cases: [Json, ...string[]][] = [
@@ -187,7 +187,7 @@ test('names invalid fields, and creates nothing', async () => {
   assert.equal((await list('')).totalCount, before)
 })
 
-test('an event waits for its review, and only who may approve approves', async () => {
+test('an event is pending until its review, and only callers with permission can approve it', async () => {
   const { id } = ok(await create(content()))
   const scan = { scanner: 'grype', subpackageName: 'sub', componentName: 'stdlib', componentVersion: '1' }
   const found = ok(
@@ -253,7 +253,7 @@ test('an event waits for its review, and only who may approve approves', async (
   }
 })
 
-test('an advisory is made with events, approved at once by who may', async () => {
+test('creates an advisory with events, approved at once if the caller has permission', async () => {
   const event = { author: 'ed', fixed: { fixedVersion: '2' } }
   assertDenied(await create(content({ events: [{ ...event, status: 'APPROVED' }] })))
   const made = ok(await create(content({ events: [event, { ...event, status: 'APPROVED' }] }), approver))
@@ -264,7 +264,7 @@ test('an advisory is made with events, approved at once by who may', async () =>
   assert.deepEqual((await only(made.id)).events, made.events)
 })
 
-test('an advisory with as many events as it may have takes no more', async () => {
+test('refuses more events for an advisory with the maximum number of events', async () => {
   const event = { author: 'ed', fixed: { fixedVersion: '2' } }
   const { id } = ok(await create(content({ events: Array(199).fill(event) })))
   ok(await addEvent(id, event))
@@ -272,7 +272,7 @@ test('an advisory with as many events as it may have takes no more', async () =>
   assert.equal((await only(id)).events.length, 200)
 })
 
-test('shows a moved component in version 1 only, without a change of the state of the advisory', async () => {
+test('shows a moved component only in version 1, without changing the state of the advisory', async () => {
   const { id, advisoryId } = ok(await create(content(), approver))
   const approved = { author: 'ed', status: 'APPROVED' }
   const v1 = async (type: string) => (await list(`latest_event_type=EVENT_TYPE_FILTER_${type}&id=${id}`)).totalCount
@@ -304,7 +304,7 @@ test('shows a moved component in version 1 only, without a change of the state o
   await checkAdvisories(pinfold)
 })
 
-test('a list shows visible advisories, page by page, and reveals nothing about missing groups', async () => {
+test('lists visible advisories in pages, and reveals nothing about missing groups', async () => {
   const group = (await pinfold.seed.group(org.uid)).uid
   const made: string[] = []
   for (let i = 0; i < 5; i++) made.push(ok(await create(content(), editor, group)).id)
@@ -345,7 +345,7 @@ test('a list shows visible advisories, page by page, and reveals nothing about m
   assertInvalid(await viewer.get(`${path}?aliases=${many}`), 'aliases')
 })
 
-test('every order is kept, forwards and backwards', async () => {
+test('supports each order, ascending and descending', async () => {
   const group = (await pinfold.seed.group(org.uid)).uid
   const aliases = [
     ['CVE-3'],
@@ -437,7 +437,7 @@ const valuesOf: Record<string, string[]> = {
   latest_event_type: types.map(filterName),
 }
 
-test('every filter finds what a plain scan finds; several values of one are alternatives', async () => {
+test('each filter returns what a full scan returns, and several values are combined with OR', async () => {
   for (const [name, test] of Object.entries(filters)) {
     const values = valuesOf[name]
     if (!values) continue
@@ -496,7 +496,7 @@ test('none of these calls sends an event', async () => {
   assert.deepEqual(events, [])
 })
 
-test('an advisory that an import brought can be changed, and a repeated import leaves it so', async () => {
+test('an imported advisory can be changed, and a repeated import keeps the change', async () => {
   const sample = sampleAdvisory(random, 5000)
   await importSamples(pinfold, org.uid, [sample])
   const [found] = (await list('advisory_ids=TST-5000')).items
@@ -508,7 +508,7 @@ test('an advisory that an import brought can be changed, and a repeated import l
   assert.equal((await importSamples(pinfold, org.uid, [sample])).created, 1)
 })
 
-test('a group without advisories can be deleted again', async () => {
+test('a group can be deleted after its advisories are deleted', async () => {
   const folder = (await pinfold.seed.group(org.uid)).uid
   const { id } = ok(await create(content(), editor, folder))
   assertBlocked(await operator.delete(`/iam/v2/groups/${folder}`), folder, 'RESOURCE_NOT_EMPTY')

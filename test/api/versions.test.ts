@@ -8,7 +8,7 @@ import { compareVersions } from '../support/versions.ts'
 const pinfold = await startPinfold()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('both versions see the same, whichever was called', async () => {
+test('both versions return the same data, whichever version wrote it', async () => {
   const changed = await compareVersions(pinfold, { seed: 20_261_122, calls: 400, lookEvery: 50 })
   assert.ok(changed > 150, `${changed} calls have changed something`)
 })

@@ -52,7 +52,7 @@ async function imported(advisory: Json = {}): Promise<Json> {
   return (await listed(`advisory_ids=${given.advisory.advisoryId}`)).advisories[0]
 }
 
-test('an imported advisory keeps its id, times and events, and gets uids of ours', async () => {
+test('an imported advisory keeps its id, times and events, and gets a uid of this server', async () => {
   const scan = { scanner: 'grype', component: 'stdlib', componentVersion: 'v1', componentType: 'go-module' }
   const given = sample({
     legacyAdvisoryId: 'OLD-1',
@@ -89,13 +89,13 @@ test('an imported advisory keeps its id, times and events, and gets uids of ours
   })
 })
 
-test('without an id an advisory gets one with a prefix of ours', async () => {
+test('an advisory without an id gets one with the prefix of this server', async () => {
   ok(await send(org, sample({ advisoryId: '', aliases: ['CVE-2024-555'] })))
   const [advisory] = (await listed('aliases=CVE-2024-555')).advisories
   assert.match(advisory.advisoryId, /^PFA(?:-[23456789cfghjmpqrvwx]{4}){3}$/)
 })
 
-test('a second import changes nothing, and one with a changed record changes only that', async () => {
+test('importing again changes nothing, or only the changed record', async () => {
   const given = sample({ events: [fixed(1), fixed(2, { fixed: { fixedVersion: '2' } })] })
   ok(await send(org, given))
   const before = (await listed(`advisory_ids=${given.advisory.advisoryId}`)).advisories[0]
@@ -130,7 +130,7 @@ test('a second import changes nothing, and one with a changed record changes onl
   }
 })
 
-test('one wrong advisory refuses the whole request, and is named', async () => {
+test('an import with one invalid advisory is refused completely, and the error names it', async () => {
   const good = sample()
   const total = (await listed('page_size=1')).totalCount
   const cases: [Json, ...string[]][] = [
@@ -161,7 +161,7 @@ test('one wrong advisory refuses the whole request, and is named', async () => {
   assert.equal((await listed('page_size=1')).totalCount, total)
 })
 
-test('a caller without access sees no advisory, and only the operator imports', async () => {
+test('hides advisories from callers without access, and only the operator can import', async () => {
   const advisory = await imported()
   assertDenied(await stranger.get(pathOf(advisory)))
   assertDenied(await stranger.get(pathOf({ uid: `${org}/${'0'.repeat(16)}` })))
@@ -184,7 +184,7 @@ const addEvent = (client: Client, { uid }: Json, event: Json) =>
 const review = (client: Client, { uid }: Json, reviewState: string, more: Json = {}) =>
   client.post(`/control/v1/advisoryEvents/${uid}/review`, { reviewState: `REVIEW_STATE_${reviewState}`, ...more })
 
-test('an event waits for its review, and counts once it is approved', async () => {
+test('an event is pending until its review, and counts once it is approved', async () => {
   const advisory = await imported()
   const id = `advisory_ids=${advisory.advisoryId}`
   const note = { note: 'not in our build' }
@@ -207,7 +207,7 @@ test('an event waits for its review, and counts once it is approved', async () =
   assert.ok(body.updateTime > advisory.updateTime)
 })
 
-test('a review moves only where it may, and never out of approved or rejected', async () => {
+test('a review changes only along the allowed steps, and never after approval or rejection', async () => {
   const advisory = await imported()
   const pending = async () =>
     ok(await addEvent(editor, advisory, { author: 'ed', patched: { patchedVersions: ['1'] } }))
@@ -245,7 +245,7 @@ test('a review moves only where it may, and never out of approved or rejected', 
   )
 })
 
-test('events and reviews that were made here outlive another import', async () => {
+test('another import keeps events and reviews that were created here', async () => {
   const given = sample({ events: [fixed(1, { reviewState: 'REVIEW_STATE_PENDING' })] })
   ok(await send(org, given))
   const before = (await listed(`advisory_ids=${given.advisory.advisoryId}`)).advisories[0]
@@ -276,7 +276,7 @@ test('equal events have different uids, which repeated imports keep', async () =
   }
 })
 
-test('a group that has advisories is not deleted', async () => {
+test('refuses to delete a group with advisories', async () => {
   const folder = (await pinfold.seed.group(org)).uid
   ok(await send(folder, sample()))
   assertBlocked(await operator.delete(`/iam/v2/groups/${folder}`), folder, 'RESOURCE_NOT_EMPTY')
@@ -296,7 +296,7 @@ test('concurrent imports of the same data count as one', async () => {
   assert.equal((await listed('aliases=CVE-2030-3')).totalCount, '1')
 })
 
-test('concurrent reviews all count', async () => {
+test('stores all concurrent reviews', async () => {
   const advisory = await imported()
   const events = []
   for (let i = 0; i < 6; i++) events.push(ok(await addEvent(editor, advisory, { author: `a${i}`, fixed: {} })))
@@ -311,7 +311,7 @@ test('concurrent reviews all count', async () => {
   assert.equal((await listed(`${id}&event_review_states=REVIEW_STATE_PENDING`)).totalCount, '0')
 })
 
-test('an advisory has at most 200 events, whether they are imported or added', async () => {
+test('an advisory has at most 200 events, imported or added', async () => {
   const events = Array.from({ length: 199 }, (_, i) => fixed(1, { fixed: { fixedVersion: `1.${i}` } }))
   const { uid } = await imported({ events })
   const add = () =>

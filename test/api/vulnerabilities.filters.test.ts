@@ -97,7 +97,7 @@ function valuesOf(name: string): string[] {
 }
 
 for (const name of Object.keys(filters)) {
-  test(`${name} finds what a plain scan finds`, async () => {
+  test(`${name} returns what a full scan returns`, async () => {
     const values = valuesOf(name)
     const single = ['origin', 'latest_event_type', 'query'].includes(name)
     for (const value of values.slice(0, 8)) await check([[name, [value]]])
@@ -109,7 +109,7 @@ for (const name of Object.keys(filters)) {
   })
 }
 
-test('several filters narrow each other', async () => {
+test('combines several filters with AND', async () => {
   const names = Object.keys(filters).filter((name) => name !== 'origin')
   for (let round = 0; round < 20; round++) {
     const chosen = names.filter(() => random.below(6) === 0)
@@ -123,13 +123,13 @@ test('several filters narrow each other', async () => {
   }
 })
 
-test('with an origin the names of artifacts are not searched', async () => {
+test('with an origin, does not search the names of artifacts', async () => {
   const origin = planted[0]!.sample.origin
   const ids = await listed(operator, `origin=${origin}&artifact_names=nobody`)
   assert.deepEqual(ids.sort(), expected([['origin', [origin]]]))
 })
 
-test('a filtered list keeps every order, forwards and backwards', async () => {
+test('a filtered list supports each order, ascending and descending', async () => {
   const members = {
     advisory_id: 'advisoryId',
     artifact_name: 'artifactName',
@@ -160,7 +160,7 @@ test('a filtered list keeps every order, forwards and backwards', async () => {
   }
 })
 
-test('a place narrows a filter', async () => {
+test('a scope limits a filtered list', async () => {
   const asked: Filter = ['artifact_types', ['image']]
   for (const [uidp, group] of [
     [`uidp.children_of=${folder}`, folder],
@@ -183,7 +183,7 @@ test('a place narrows a filter', async () => {
   assert.deepEqual(await listed(operator, `uidp.ids=${uids.join(',')}&artifact_types=apk`), [])
 })
 
-test('the value for any is no filter, and an unknown value is refused', async () => {
+test('ignores a filter with the value for any, and refuses an unknown value', async () => {
   assert.equal((await listed(operator, 'event_types=EVENT_TYPE_FILTER_UNSPECIFIED')).length, total)
   assert.equal((await listed(operator, 'latest_event_type=EVENT_TYPE_FILTER_UNSPECIFIED')).length, total)
   assertInvalid(

@@ -70,7 +70,7 @@ test('orders findings by exploitation, then severity, then likelihood, without c
   assert.equal(await ids(), '1324')
 })
 
-test('an invalid rank is named by its position, and only the operator may rank', async () => {
+test('an error names an invalid rank by its position, and only the operator can set ranks', async () => {
   const run = await begin('kev')
   const likelihood = { epss: 0.5, percentile: 0.5 }
   for (const [rankOf, field] of [

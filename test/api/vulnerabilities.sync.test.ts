@@ -24,7 +24,7 @@ const settings = (mirror: { url: string }) => ({
 const zip = { body: zipOf({ 'X-1.json': osv('X-1') }) }
 const kev = { body: '{"vulnerabilities":[]}' }
 
-test('sources are read on schedule, and a failing one less and less often', async () => {
+test('reads sources on schedule, and a failing source with growing delays', async () => {
   let now = hours(0)
   await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
   await using pinfold = await startPinfold({ ...settings(mirror), clock: () => now })
@@ -70,7 +70,7 @@ test('skips invalid records, and reports failing sources in the metrics', async 
   assert.doesNotMatch(await pinfold.app.metrics.registry.metrics(), /^pinfold_vulnerability_source_\w+\{/m)
 })
 
-test('one wrong record alone marks the read as incomplete and withdraws nothing', async () => {
+test('one invalid record marks the read as incomplete, and the read withdraws no record', async () => {
   let now = hours(0)
   await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
   await using pinfold = await startPinfold({ ...settings(mirror), clock: () => now })
@@ -90,7 +90,7 @@ test('one wrong record alone marks the read as incomplete and withdraws nothing'
   assert.deepEqual(await readAt(21, { 'a.json': osv('X-1') }), ['', 1], 'a complete read withdraws')
 })
 
-test('nothing is read by default, nor from a private address that is not listed', async () => {
+test('reads no source by default, and none from a private address that is not listed', async () => {
   await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
   await using off = await startPinfold({ ...settings(mirror), vulnerabilitySyncHours: 0 })
   assert.deepEqual(await runDuty(off.app, syncSources), { sources: 0, failed: 0 })
@@ -100,7 +100,7 @@ test('nothing is read by default, nor from a private address that is not listed'
   assert.deepEqual(mirror.asked(), [])
 })
 
-test('a server that stops interrupts its reads, which count as no failure of the source and are repeated', async () => {
+test('a stopping server interrupts its reads, which are repeated and do not count as failures', async () => {
   await using silent = await startSilent()
   const app = await startPinfold({ ...settings(silent), vulnerabilitySources: ['kev'] })
   await using pinfold = app
@@ -114,7 +114,7 @@ test('a server that stops interrupts its reads, which count as no failure of the
   assert.deepEqual(await runDuty(next, syncSources), { sources: 1, failed: 0 })
 })
 
-test('an endless source fails, and the ones after it are read', async () => {
+test('an endless source fails, and the following sources are read', async () => {
   await using silent = await startSilent(new Map([['/kev.json', kev.body]]))
   await using pinfold = await startPinfold(settings(silent))
   const { app } = pinfold

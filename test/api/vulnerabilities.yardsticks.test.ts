@@ -161,7 +161,7 @@ async function pushReport(one: Report, tag: string): Promise<string> {
 const fixesIn = (text: string): string[] =>
   [...text.matchAll(/[^\s,<>=]+/g)].map(([version]) => version.replace(/^v/, ''))
 
-test('all that another scanner found in packages of apk, deb and languages is found with the same knowledge, and no more', async () => {
+test('finds exactly what another scanner found in apk, deb and language packages with the same data', async () => {
   for (const file of ['alpine', 'debian', 'ubuntu', 'go', 'java', 'nodejs', 'python', 'ruby', 'rust']) {
     for (const [ecosystem, records] of recordsOf(file)) await readSource(registry.app, ecosystem, records)
   }
@@ -186,7 +186,7 @@ test('all that another scanner found in packages of apk, deb and languages is fo
   assert.deepEqual([distributions, ofLanguages], [34, 23])
 })
 
-test('finds nothing in a newer image of the same release, which has the fixes', async () => {
+test('finds nothing in a newer image of the same release, which includes the fixes', async () => {
   const layer = {
     'etc/os-release': fixture('contents/alpine-3.10/os-release'),
     'lib/apk/db/installed': fixture('contents/alpine-3.10/installed'),
@@ -194,7 +194,7 @@ test('finds nothing in a newer image of the same release, which has the fixes', 
   assert.deepEqual(await findingsOf(await pushAndScan(registry, 'acme/app', layer, 'newer')), [])
 })
 
-test('finds all that a scan of one package found, except an ID that its advisories do not have', async () => {
+test('finds everything that a scan of one package found, except an ID that its advisories do not have', async () => {
   const publicOrg = (await registry.seed.group('', { name: registry.app.config.publicOrg })).uid
   const text = fixture('advisories/openssl.advisories.yaml').toString()
   const { records } = readAdvisories('openssl.advisories.yaml', text, 'import')
