@@ -25,7 +25,7 @@ async function withScope(registry: TestRegistry, scope: string, token?: string) 
   return registryClient(registry.nobody.origin, reply.body.token)
 }
 
-test('public content of a deleted repo is not public in the next repo of the same name', async () => {
+test('public content of a deleted repository is not public in a new repository with the same name', async () => {
   await using registry = await startRegistry()
   const org = (await registry.seed.group('', { name: 'public' })).uid
   const owner = registry.registryOperator
@@ -52,7 +52,7 @@ test('public content of a deleted repo is not public in the next repo of the sam
   assert.deepEqual(await statuses(await push('latest')), [200, 200])
 })
 
-test('anonymous clients pull present and former digests of the free tags of a public image, and nothing else', async () => {
+test('anonymous clients can pull current and former digests of the free tags of a public image, and nothing else', async () => {
   await using registry = await startRegistry()
   await registry.seed.group('', { name: 'public' })
   const owner = registry.registryOperator
@@ -108,7 +108,7 @@ test('anonymous clients pull present and former digests of the free tags of a pu
   assert.deepEqual(told(await registry.puller.call('GET', `${name}/manifests/v1`)), [403, 'DENIED'])
 })
 
-test('a caller without access cannot distinguish a private image from one that does not exist', async () => {
+test('returns the same answer for a private image and a missing image to a caller without access', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   const other = await registry.seed.group('', { name: 'other' })
@@ -126,7 +126,7 @@ test('a caller without access cannot distinguish a private image from one that d
   for (const reply of rest.slice(0, 4)) assert.deepEqual(reply, first)
 })
 
-test('a token of the endpoint is good for the repositories and actions that it names', async () => {
+test('a registry token is valid only for the repositories and actions in it', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/one', 'v1')
   await registry.pusher.pushImage('acme/two', 'v1')
@@ -148,7 +148,7 @@ test('a token of the endpoint is good for the repositories and actions that it n
   await push.ok(202, 'POST', 'acme/one/blobs/uploads/')
 })
 
-test('rights are checked for each request, also if the token was issued with more', async () => {
+test('checks permissions for each request, also if the token was issued with more', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   const identity = await registry.seed.identity(registry.org.uid)
@@ -162,7 +162,7 @@ test('rights are checked for each request, also if the token was issued with mor
   }
 })
 
-test('a viewer of the console sees manifests, but pulls no blob', async () => {
+test('a console viewer can read manifests, but not pull blobs', async () => {
   await using registry = await startRegistry()
   const layer = await registry.pusher.pushBlob('acme/app', 'layer')
   const config = await registry.pusher.pushBlob('acme/app', '{}', types.config)
@@ -173,7 +173,7 @@ test('a viewer of the console sees manifests, but pulls no blob', async () => {
   assert.deepEqual(told(await viewer.call('GET', `acme/app/blobs/${layer.digest}`)), [403, 'DENIED'])
 })
 
-test('creating tags is one right, moving them another', async () => {
+test('creating a tag and updating a tag require different permissions', async () => {
   await using registry = await startRegistry()
   const { uid } = registry.org
   const role = await registry.seed.role(uid, ['CAP_MANIFEST_CREATE', 'CAP_TAG_CREATE'])
@@ -190,7 +190,7 @@ test('creating tags is one right, moving them another', async () => {
   assert.equal(history.length, 1)
 })
 
-test('the first push creates folders and repository, for callers with the rights, with their events', async () => {
+test('the first push by a caller with permission creates folders and repository, with their events', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org } = registry
   const before = (await registry.events()).length
@@ -219,7 +219,7 @@ test('the first push creates folders and repository, for callers with the rights
   assert.match(messageOf(pulling), /^you do not have the permission manifest\.create for this repository; an owner of/)
 })
 
-test('names that no repository can have are refused as such', async () => {
+test('refuses invalid repository names with an error about the name', async () => {
   await using registry = await startRegistry()
   for (const name of [
     'acme',
@@ -257,7 +257,7 @@ for (const [methods, held, free] of [
   [['registry.v2.ReposService/CreateRepo'], ['acme/app', 'acme/team/app'], []],
   [['iam.v2.GroupsService/CreateGroup'], ['acme/team/app', 'acme/team/deep/app'], ['acme/app']],
 ] as const) {
-  test(`a push makes nothing where terms that guard ${methods} have not been accepted`, async () => {
+  test(`a push creates nothing while terms for ${methods} are not accepted`, async () => {
     await using registry = await startRegistry(guarded(...methods))
     const { pusher, operator, org } = registry
     for (const name of held) assertGated(await pusher.call('POST', `${name}/blobs/uploads/`))
@@ -272,7 +272,7 @@ for (const [methods, held, free] of [
   })
 }
 
-test('terms that guard the methods of tags hold for pushes and deletions of tags', async () => {
+test('terms for tag methods also apply to pushes and deletions of tags', async () => {
   const tags = 'registry.v2.TagsService'
   await using registry = await startRegistry(guarded(`${tags}/CreateTag`, `${tags}/DeleteTag`))
   const { pusher, registryOperator } = registry

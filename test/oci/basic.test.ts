@@ -18,7 +18,7 @@ function as(registry: TestRegistry, user: string, password: string) {
   }
 }
 
-test('an access token is a password at every path, with the rights of its identity', async () => {
+test('accepts an access token as a password at each path, with the rights of its identity', async () => {
   await using registry = await startRegistry()
   const image = await registry.pusher.pushImage('acme/app', 'v1')
   const host = new URL(registry.url).host
@@ -37,7 +37,7 @@ test('an access token is a password at every path, with the rights of its identi
   assert.equal(put.status, 201, put.text)
 })
 
-test('accepts a push token, and an outside token for an identity', async () => {
+test('accepts a push token, and an external token for an identity', async () => {
   await using registry = await startRegistry()
   await using issuer = await startIssuer()
   const { org, seed } = registry
@@ -64,7 +64,7 @@ test('accepts a push token, and an outside token for an identity', async () => {
   assert.equal((await token('GET', '/v2/acme/app/manifests/v1')).status, 401)
 })
 
-test('wrong credentials get a challenge that is Bearer alone, and count against the limit of refusals', async () => {
+test('wrong credentials get only a Bearer challenge, and count for the limit of failed attempts', async () => {
   await using registry = await startRegistry({ ...noMinutePasses, refusalsPerSource: 4 })
   const wrong = [
     ['_token', 'nonsense'],

@@ -41,7 +41,7 @@ test('serves the requested ranges of a blob', async () => {
   assert.deepEqual([head.status, head.headers['content-length'], head.bytes.length], [200, '2000', 0])
 })
 
-test('answers 304 to a client that already has the blob', async () => {
+test('returns 304 to a client that already has the blob', async () => {
   await using registry = await startRegistry()
   const { digest } = await registry.pusher.pushBlob(name, 'content')
   const headers = { 'if-none-match': `"${digest}"` }

@@ -65,7 +65,7 @@ async function pushInPieces(client: RegistryClient, pieces: Buffer[]): Promise<s
   return digest
 }
 
-test('a blob is written once at its final key, by every way of upload, and nothing else is left', {
+test('each kind of upload writes a blob once, at its final key, and leaves no other object', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -91,7 +91,7 @@ test('a blob is written once at its final key, by every way of upload, and nothi
   )
 })
 
-test('a large blob is uploaded in parts of one size, of a known length or not, and is read by ranges', {
+test('uploads a large blob in parts of one size, of known or unknown length, and serves ranges of it', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -115,7 +115,7 @@ test('a large blob is uploaded in parts of one size, of a known length or not, a
   assert.equal((await everything(registry)).length, 2)
 })
 
-test('an upload continues where another server has left it', { skip }, async () => {
+test('an upload continues on another server', { skip }, async () => {
   await using place = await scene()
   const { registry } = place
   const { startServer } = await import('#api/server.ts')
@@ -136,7 +136,7 @@ test('an upload continues where another server has left it', { skip }, async () 
 })
 
 for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const) {
-  test(`a first request of any kind to the bucket that fails (${fault}) loses nothing`, { skip }, async () => {
+  test(`a failed first request of any kind to the bucket (${fault}) loses nothing`, { skip }, async () => {
     // On a machine that is busy everything is silent for a while.
     await using place = await scene(fault === 'hangs' ? '&timeout=2' : undefined)
     const { registry, proxy } = place
@@ -165,7 +165,7 @@ for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hang
   })
 }
 
-test('while the bucket is unavailable, blobs are 503 with Retry-After, and other requests are answered', {
+test('while the bucket is unavailable, blob requests return 503 with Retry-After, and other requests work', {
   skip,
 }, async () => {
   await using place = await scene('&timeout=1')
@@ -211,7 +211,7 @@ test('while the bucket is unavailable, blobs are 503 with Retry-After, and other
   assert.match(await metrics(), /^nodejs_eventloop_lag_p99_seconds [\d.e-]+$/m)
 })
 
-test('a push of existing content continues after its credentials expire, and is 503 if new ones do not help', {
+test('a push of existing content continues after credentials expire, and returns 503 if new credentials fail', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -231,7 +231,7 @@ test('a push of existing content continues after its credentials expire, and is 
   assert.equal((await push()).status, 201)
 })
 
-test('a full bucket, or one with a size limit, is not unavailable: pushes get the error, and other requests are served', {
+test('a bucket that is full or has a size limit makes pushes fail, but does not count as unavailable', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -261,7 +261,7 @@ test('a full bucket, or one with a size limit, is not unavailable: pushes get th
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('late')}`, { body: 'late' })
 })
 
-test('foreign keys are neither listed nor removed, such as those of a store below this one', {
+test('neither lists nor removes objects of others, such as those of another store in the same bucket', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -280,7 +280,7 @@ test('foreign keys are neither listed nor removed, such as those of a store belo
   for (const key of theirs) assert.ok(existsSync(join(folder, key)), key)
 })
 
-test('an object that is missing or has another size is 404, and pushing the blob again restores it', {
+test('returns 404 for an object that is missing or has another size, until the blob is pushed again', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -301,7 +301,7 @@ test('an object that is missing or has another size is 404, and pushing the blob
   assert.ok(Number(/^pinfold_blob_missing_total (\d+)$/m.exec(text)?.[1]) >= 4)
 })
 
-test('clients in the given ranges read larger blobs from the bucket itself', { skip }, async () => {
+test('redirects clients in the configured networks to the bucket for larger blobs', { skip }, async () => {
   const byName = bucket.origin.replace('127.0.0.1', 'localhost')
   await using place = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8', '!127.0.0.9'] })
   const { pusher, puller, app } = place.registry
@@ -329,7 +329,7 @@ test('clients in the given ranges read larger blobs from the bucket itself', { s
   assert.deepEqual((await puller.ok(200, 'GET', path)).bytes, large)
 })
 
-test('no client is redirected to a missing object: it is 404 here until the blob is pushed again', {
+test('does not redirect to a missing object, and returns 404 until the blob is pushed again', {
   skip,
 }, async () => {
   const byName = bucket.origin.replace('127.0.0.1', 'localhost')
@@ -382,7 +382,7 @@ test('finds content again a minute after it was restored to the bucket', { skip 
   blobs.close()
 })
 
-test('acknowledges a committed push, although its temporary objects cannot be removed now', {
+test('acknowledges a committed push although its temporary objects cannot be removed yet', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -401,7 +401,7 @@ test('acknowledges a committed push, although its temporary objects cannot be re
   assert.deepEqual((await pusher.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes, content)
 })
 
-test('no client is redirected to a bucket at or below our own host', { skip }, async () => {
+test('does not redirect to a bucket at the host name of the server or below it', { skip }, async () => {
   await using place = await scene('', { blobRedirects: ['on'] })
   const { pusher, puller } = place.registry
   const large = randomBytes(100_000)
@@ -470,7 +470,7 @@ test('deletes unneeded content and unfinished uploads from the bucket', { skip }
   for (const one of begun) await one.discard()
 })
 
-test('a signed URL can be read to its end, although its blob is removed without a waiting time', {
+test('a signed URL stays readable although its blob is deleted without a waiting time', {
   skip,
 }, async () => {
   const clock = { now: Date.now() }
@@ -501,7 +501,7 @@ test('a signed URL can be read to its end, although its blob is removed without 
   assert.notEqual(await read(), digest)
 })
 
-test('a scheduled collection checks a part of the bucket each hour, and all of it in a week', {
+test('a scheduled garbage collection checks a part of the bucket each hour, and the whole bucket in a week', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -518,7 +518,7 @@ test('a scheduled collection checks a part of the bucket each hour, and all of i
   assert.equal(place.proxy.asked.length, 4 * 256 + 4)
 })
 
-test('a server starts only with its own bucket, and otherwise says why', { skip }, async () => {
+test('a server starts only with its own bucket, and otherwise prints the reason', { skip }, async () => {
   await using registry = await startRegistry({ blobs: bucket.url(), aws: bucket.aws })
   await registry.pusher.pushImage(name, 'v1')
   const { config } = registry.app

@@ -68,7 +68,7 @@ async function allOf(client: Client, first: string): Promise<string[][]> {
   return pages
 }
 
-test('every repository is listed by its path, in the order of bytes, in pages that link to the next', async () => {
+test('lists each repository by path, in byte order, in pages with a link to the next', async () => {
   const all = await operator.get(path)
   assert.deepEqual(ok(all), { repositories: inOrder })
   assert.equal(all.headers.get('link'), null)
@@ -84,7 +84,7 @@ test('every repository is listed by its path, in the order of bytes, in pages th
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(all.text.length)])
 })
 
-test('the list continues after any text, whether or not a repository has that name', async () => {
+test('the list continues after any text, also if no repository has that name', async () => {
   const lasts = [
     ...inOrder,
     'acme',
@@ -114,7 +114,7 @@ test('the list continues after any text, whether or not a repository has that na
   assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD'])
 })
 
-test('callers list only the repositories that they may list, and callers without a role list none', async () => {
+test('lists only repositories that the caller can list, and none for callers without a role', async () => {
   const as = async (group: string, role?: string) => {
     const { uid } = role ? await pinfold.seed.member(group, role) : await pinfold.seed.identity(group)
     return pinfold.as(uid, { audience: host() })
@@ -142,7 +142,7 @@ test('callers list only the repositories that they may list, and callers without
   assert.deepEqual(namesOf(await (await pinfold.as(both.uid, { audience: host(), cap: {} })).get(path)), [])
 })
 
-test('challenges name the scope for a token that can list', async () => {
+test('challenges contain the scope for a token that can list', async () => {
   const asked = await pinfold.anonymous.get(path)
   assert.equal(asked.status, 401)
   const scope = 'scope="registry:catalog:*"'
@@ -165,7 +165,7 @@ test('challenges name the scope for a token that can list', async () => {
   assert.equal(pull.status, 401, 'nor does that for the list pull')
 })
 
-test('a subdomain lists the repositories of its folder, by their names there', async () => {
+test('a subdomain lists the repositories of its folder, by their names in the folder', async () => {
   const client = registryClient(pinfold.url, await pinfold.tokenFor(operatorUid, { audience: host() }))
   const call = (query = '') => client.ok(200, 'GET', `_catalog${query}`, { headers: { host: `team.${host()}` } })
   assert.deepEqual((await call()).body.repositories, ['acme/one', 'acme/two'])
@@ -175,7 +175,7 @@ test('a subdomain lists the repositories of its folder, by their names there', a
   assert.deepEqual((await call('?n=1&last=acme/one')).body.repositories, ['acme/two'])
 })
 
-test('folders without a repository do not lengthen a page, and are skipped in several requests', async () => {
+test('folders without a repository do not fill a page, and are skipped over several requests', async () => {
   const wide = (await pinfold.seed.group('', { name: 'wide' })).uid
   await pinfold.seed.repo((await pinfold.seed.group(wide, { name: 'zz' })).uid, { name: 'x' })
   const tails = Array.from({ length: 10_500 }, (_, i) => i.toString(16).padStart(16, '0'))

@@ -36,7 +36,7 @@ function nodeOf({ app, url }: TestRegistry, change: Partial<App> = {}): App {
 const work = (app: App, options: WorkersOptions = {}) => startWorkers(app, { jobs: [collectBlobs], ...options })
 const counts = ({ links, blobs, bytes }: Json) => [links, blobs, bytes].map(Number)
 
-test('another node runs a collection that one node is asked for, and any node reports its result', async () => {
+test('another node runs a garbage collection requested at one node, and each node reports its result', async () => {
   await using place = await scene()
   const { registry, operator } = place
   const elsewhere = await startServer(nodeOf(registry))
@@ -55,7 +55,7 @@ test('another node runs a collection that one node is asked for, and any node re
   }
 })
 
-test('the next node finishes the collection of a node that died, including its counts', async () => {
+test('the next node completes the garbage collection of a dead node, including its counts', async () => {
   await using place = await scene()
   const { registry, operator } = place
   const { app } = registry
@@ -95,7 +95,7 @@ test('the next node finishes the collection of a node that died, including its c
   assert.deepEqual(stored, [])
 })
 
-test('a failed collection is reported to the callers who wait for it, and the next one succeeds', async () => {
+test('reports a failed garbage collection to waiting callers, and the next collection succeeds', async () => {
   await using place = await scene()
   const { registry, operator } = place
   let away = true

@@ -40,7 +40,7 @@ async function collect({ operator }: { operator: TestRegistry['operator'] }, dry
 
 const nothing = { links: 0, blobs: 0, bytes: 0, uploads: 0, files: 0, fileBytes: 0 }
 
-test('a blob is deleted when no manifest needs it and its grace period is over', async () => {
+test('deletes a blob after no manifest needs it and its grace period is over', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -69,7 +69,7 @@ test('a blob is deleted when no manifest needs it and its grace period is over',
   assert.deepEqual(await collect(later), nothing)
 })
 
-test('keeps content that a push in progress relies on', async () => {
+test('keeps content that a running push needs', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const first = await client()
@@ -96,7 +96,7 @@ test('keeps content that a push in progress relies on', async () => {
   )
 })
 
-test('a blob that another repository needs stays for it alone', async () => {
+test('a blob needed only by another repository stays available only there', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -115,7 +115,7 @@ test('a blob that another repository needs stays for it alone', async () => {
   await late.ok(200, 'GET', `acme/other/blobs/${layer.digest}`)
 })
 
-test('deletes abandoned uploads, and files that belong to nothing', async () => {
+test('deletes abandoned uploads, and files without a row in the database', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -143,7 +143,7 @@ test('deletes abandoned uploads, and files that belong to nothing', async () => 
   assert.equal(files(registry).length, 2)
 })
 
-test('a file that no row names yet survives for an hour, however short the grace is', async () => {
+test('keeps a file without a row for an hour, however short the grace period is', async () => {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   await using registry = await startRegistry({ blobs: '', clock: () => new Date(clock.now), blobGraceSeconds: 1 })
   const { digest } = await registry.pusher.pushBlob(name, 'known')
@@ -164,7 +164,7 @@ test('a file that no row names yet survives for an hour, however short the grace
   for (const file of placed) assert.equal(files(registry).includes(file), !file.endsWith('61'), file)
 })
 
-test('keeps files of other programs in all of our folders', async () => {
+test('keeps files of other programs in all folders of the store', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   await (await client()).pushBlob(name, 'ours')
@@ -179,7 +179,7 @@ test('keeps files of other programs in all of our folders', async () => {
   for (const file of theirs) assert.ok(existsSync(join(folder, file)), file)
 })
 
-test('retries a file that cannot be removed a day later, and removes the others meanwhile', async () => {
+test('retries to delete a file after a day, and deletes the others meanwhile', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -209,7 +209,7 @@ test('retries a file that cannot be removed a day later, and removes the others 
   assert.equal(existsSync(join(folder, stuck)), false)
 })
 
-test('the waiting time of content begins when it loses its last row, however long ago the collection began', async () => {
+test('the waiting time of content starts when its last row is deleted, however long ago the collection started', async () => {
   await using registry = await startRegistry({ blobs: '', blobTrashSeconds: 600, blobGraceSeconds: 1 })
   const { app, pusher } = registry
   for (const text of ['first', 'second']) await pusher.pushBlob(name, text)
@@ -230,7 +230,7 @@ test('the waiting time of content begins when it loses its last row, however lon
   assert.ok(dues[0]! >= began + 600_000 + 7000 && dues[1]! >= dues[0]! + 7000, JSON.stringify([began, ...dues]))
 })
 
-test('removes nothing from the store while a backup runs, and removes due content after it', async () => {
+test('deletes nothing from the store while a backup runs, and deletes expired content after it', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   await (await client()).pushBlob(name, 'blob')
@@ -248,7 +248,7 @@ test('removes nothing from the store while a backup runs, and removes due conten
   assert.deepEqual(files(registry), [])
 })
 
-test('removes nothing from a folder that has replaced ours', async () => {
+test('deletes nothing from a folder that replaced the configured blob folder', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   await (await client()).pushBlob(name, 'ours')
@@ -265,7 +265,7 @@ test('removes nothing from a folder that has replaced ours', async () => {
   assert.deepEqual(await collect(registry), { ...nothing, files: 1, fileBytes: 3 })
 })
 
-test('an upload that continues during its collection is kept', async () => {
+test('keeps an upload that continues during its garbage collection', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const { app } = registry
@@ -291,7 +291,7 @@ test('an upload that continues during its collection is kept', async () => {
   await late.ok(201, 'PUT', `${location}?digest=${digestOf('first half, second half')}`)
 })
 
-test('blobs in a folder of another database are left alone', async () => {
+test('keeps blobs in a folder that belongs to another database', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const folder = join(registry.app.config.data, 'blobs')
@@ -307,7 +307,7 @@ test('blobs in a folder of another database are left alone', async () => {
   assert.deepEqual(await collect(registry), { ...nothing, files: 1, fileBytes: 3 })
 })
 
-test('pushes, mounts and deletes go on while blobs are collected', async () => {
+test('pushes, mounts and deletions work during garbage collection', async () => {
   await using registry = await startRegistry({ blobs: '', blobGraceSeconds: 3600 })
   const { pusher, app } = registry
   let failures = 0
@@ -333,7 +333,7 @@ test('pushes, mounts and deletes go on while blobs are collected', async () => {
   assert.equal(failures, 0)
 })
 
-test('keeps collected content in the store for the time of the trash, and does not collect it twice', async () => {
+test('keeps collected content in the trash for the configured time, and does not collect it twice', async () => {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   await using registry = await startRegistry({
     blobs: '',
@@ -362,7 +362,7 @@ test('keeps collected content in the store for the time of the trash, and does n
   assert.equal((await late.ok(200, 'GET', `${name}/blobs/${digestOf('unused')}`)).bytes.toString(), 'unused')
 })
 
-test('does not remove content from the trash that a row names again', async () => {
+test('does not delete content from the trash if a row names it again', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { digest } = await registry.pusher.pushBlob(name, 'in use')
   await registry.app.db.tx((tx) =>

@@ -40,7 +40,7 @@ const put = ({ pusher }: TestRegistry, manifest: Json) =>
     headers: { 'content-type': manifest.mediaType },
   })
 
-test('refuses a size that differs from the stored one, with the digest and both sizes', async () => {
+test('an error for a size that differs from the stored size names the digest and both sizes', async () => {
   for (const where of [registry, sparse]) {
     const { pusher } = where
     const config = await pusher.pushBlob(name, '{}', types.config)
@@ -64,7 +64,7 @@ test('refuses a size that differs from the stored one, with the digest and both 
   }
 })
 
-test('a size that could not be checked is not trusted later', async () => {
+test('does not trust a stored size that was not checked', async () => {
   const { pusher, operator } = sparse
   const config = await pusher.pushBlob(name, '{"architecture":"amd64"}', types.config)
   const content = 'comes later'
@@ -90,7 +90,7 @@ const nested = (reply: Awaited<ReturnType<typeof put>>) => {
 }
 const taken = (reply: Awaited<ReturnType<typeof put>>) => assert.equal(reply.status, 201, reply.bytes.toString())
 
-test('an index may list indexes of images, and nothing deeper', async () => {
+test('an index can list indexes of images, but no deeper indexes', async () => {
   const { pusher } = registry
   const image = await pusher.pushImage(name)
   const low = await pusher.pushManifest(name, indexOf([image]))
@@ -99,7 +99,7 @@ test('an index may list indexes of images, and nothing deeper', async () => {
   nested(await put(registry, indexOf([middle], { annotations: { another: 'one' } })))
 })
 
-test('indexes that are pushed before their children do not nest deeper either, in any order', async () => {
+test('indexes pushed before their children are not nested deeper either, in any order', async () => {
   const image = await sparse.pusher.pushImage(name)
   let count = 0
   const chain = (): Json[] => {
@@ -123,7 +123,7 @@ test('indexes that are pushed before their children do not nest deeper either, i
   }
 })
 
-test('an index that is pushed after its parent counts for later pushes', async () => {
+test('later pushes use the children of an index that is pushed after its parent', async () => {
   const image = await sparse.pusher.pushImage(name)
   const low = indexOf([image], { annotations: { late: 'yes' } })
   const middle = indexOf([described(low)])
@@ -152,7 +152,7 @@ async function rowsChanged({ app }: TestRegistry, work: () => Promise<void>): Pr
   return changed
 }
 
-test('a pushed index updates its parents only with new facts, and never with its contents', async () => {
+test('pushing an index updates its parents only with new facts, not with its contents', async () => {
   const image = await sparse.pusher.pushImage(name)
   const low = indexOf([image], { annotations: { again: 'yes' } })
   for (let i = 0; i < 3; i++) {
@@ -181,7 +181,7 @@ async function storeDeep(where: TestRegistry, uid: string, manifest: Json): Prom
   return described(manifest)
 }
 
-test('deeper indexes of earlier versions are pulled and tagged and understood, with few queries', async () => {
+test('deeper indexes from earlier versions can be pulled, tagged and read with few queries', async () => {
   const { app, org, pusher, puller, operator, seed } = registry
   const { uid } = await seed.repo(org.uid, { name: 'deep' })
   const image = await pusher.pushImage('acme/deep')
@@ -224,7 +224,7 @@ test('deeper indexes of earlier versions are pulled and tagged and understood, w
   )
 })
 
-test('an index of as many images as may be is pushed and asked about', async () => {
+test('accepts an index with the maximum number of images, and answers requests about it', async () => {
   const { org, pusher, puller, operator, seed } = registry
   const { uid } = await seed.repo(org.uid, { name: 'wide' })
   const configs = await Promise.all(
@@ -249,7 +249,7 @@ test('an index of as many images as may be is pushed and asked about', async () 
   assert.ok(Number((await about('size')).size) > 0)
 })
 
-test('an image that lists more than is read to answer a question is refused, with the reason', async () => {
+test('refuses a request about an image with more children than the read limit, with the reason', async () => {
   const { org, pusher, operator, seed } = registry
   const { uid } = await seed.repo(org.uid, { name: 'large' })
   const config = await pusher.pushBlob('acme/large', '{}', types.config)
@@ -267,7 +267,7 @@ test('an image that lists more than is read to answer a question is refused, wit
   }
 })
 
-test('a question that takes too long ends with its deadline, and reads nothing more', async () => {
+test('a request that takes too long ends at its deadline, and reads nothing more', async () => {
   await using late = await startRegistry({ requestTimeoutMs: 2000 })
   const { app, org, pusher, operator, seed } = late
   const { uid } = await seed.repo(org.uid, { name: 'app' })

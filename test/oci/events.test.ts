@@ -21,7 +21,7 @@ async function eventsOf({ app }: TestRegistry): Promise<Event[]> {
   return rows.map((row) => ({ ...row, actor: JSON.parse(row.actor) as Json, body: JSON.parse(row.body) as Json }))
 }
 
-test('a push is an event for each blob and each tag, with the previous digest of the tag', async () => {
+test('a push sends an event for each blob and each tag, with the previous digest of the tag', async () => {
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { pusher, org } = registry
   const first = await pusher.pushImage(name, 'v1')
@@ -66,7 +66,7 @@ test('a push is an event for each blob and each tag, with the previous digest of
   assert.deepEqual([again.body.tag, again.body.tag_previous_digest], ['v1', undefined], 'it has not moved')
 })
 
-test('a mount is an event of the target repository, and a mount that becomes an upload is none', async () => {
+test('a mount sends an event of the target repository; a mount that becomes an upload sends none', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -85,7 +85,7 @@ test('a mount is an event of the target repository, and a mount that becomes an 
   assert.equal((await eventsOf(registry)).length, before + 1)
 })
 
-test('a pull is an event with the tag, the digest and who pulled', async () => {
+test('a pull sends an event with the tag, the digest and the caller', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org, seed } = registry
   await seed.subscription(org.uid)
@@ -111,7 +111,7 @@ test('a pull is an event with the tag, the digest and who pulled', async () => {
   ])
 })
 
-test('a refused attempt is an event with the error', async () => {
+test('a refused request sends an event with the error', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, nobody, org, seed } = registry
   await seed.subscription(org.uid)
@@ -136,7 +136,7 @@ test('a refused attempt is an event with the error', async () => {
   ])
 })
 
-test('a refused push is an event only if a subscription or stream wants it', async () => {
+test('a refused push sends an event only if a subscription or stream selects it', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, operator, org, seed, url } = registry
   await pusher.pushImage(name, 'v1')
@@ -155,7 +155,7 @@ test('a refused push is an event only if a subscription or stream wants it', asy
   stream.close()
 })
 
-test('limits the events of pulls and refused pushes of one organization in a minute, and counts the others', async () => {
+test('limits events of pulls and refused pushes per organization and minute, and counts the rest', async () => {
   let now = '2026-03-01T12:00:59.000Z'
   await using registry = await startRegistry({ clock: () => new Date(now), registryEventsPerOrganization: 3 })
   const { app, pusher, puller, org, seed } = registry
@@ -193,7 +193,7 @@ async function repeat(count: number, work: () => Promise<unknown>): Promise<void
   for (let i = 0; i < count; i++) await work()
 }
 
-test('limits the size of values from the caller in events', async () => {
+test('limits the size of caller-supplied values in events', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, seed, org } = registry
   await seed.subscription(org.uid)
@@ -213,7 +213,7 @@ test('limits the size of values from the caller in events', async () => {
   }
 })
 
-test('every change of a tag is a row of its history and an event, at every entry point', async () => {
+test('each tag change adds a tag history row and an event, at each entry point', async () => {
   await using registry = await startRegistry()
   const { operator, org, registryOperator: door } = registry
   const first = await door.pushImage(name, 'v1')
@@ -286,7 +286,7 @@ test('every change of a tag is a row of its history and an event, at every entry
   }
 })
 
-test('the event of a deleted manifest or blob has digest, repository and actor', async () => {
+test('the deletion event of a manifest or blob has digest, repository and actor', async () => {
   await using registry = await startRegistry()
   const { org, pusher } = registry
   const image = await pusher.pushImage(name, 'v1')

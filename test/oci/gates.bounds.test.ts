@@ -54,7 +54,7 @@ test('allows an image whose findings are within the limit', async () => {
   assert.equal(reasonOf(await pull()), 200)
 })
 
-test('reports a coverage gap if an image has more findings than the gate reads', async () => {
+test('reports a coverage gap if an image has more findings than the admission policy reads', async () => {
   const { pull, pass } = await scene('many', looked / 100 + 1)
   assert.equal(reasonOf(await pull()), 'not scanned: the image has more findings than the list')
   await pass()

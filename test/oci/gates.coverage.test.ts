@@ -49,7 +49,7 @@ const unrated = (id: string, name: string) => {
   return { ...record, affected: record.affected.map((one) => ({ ...one, severity: '' as const })) }
 }
 
-test('without a data source an image is allowed, and the verdict says that it was not scanned', async () => {
+test('without a data source, allows an image, and the verdict contains that it was not scanned', async () => {
   const made = await scene(alpine('musl 1-r0'))
   const { result, parameters, coverage, gaps } = await checked(made)
   assert.equal(result, 'RESULT_ALLOWED')
@@ -71,14 +71,14 @@ test('without a data source an image is allowed, and the verdict says that it wa
   assert.equal(ok(await operator.get(path)).coverage.state, 'NOT_SCANNED')
 })
 
-test('a strict gate denies unscanned content with the reason', async () => {
+test('a strict admission policy denies unscanned content with the reason', async () => {
   const made = await scene(alpine('musl 2-r0'), { unknown: 'DENY' })
   const refused = await pull(made)
   assert.equal(refused.status, 403)
   assert.equal(refused.body.errors[0].detail.reason, 'not scanned: Alpine:v3.19 has no data source')
 })
 
-test('a check reports an image that waits to be read, or is never read, as not scanned', async () => {
+test('reports an image that waits to be read, or is never read, as not scanned', async () => {
   const made = await scene(alpine('musl 3-r0'))
   const pusher = await registry.registryAs(registry.pusher.uid)
   const { digest } = await pushLayers(pusher, made.name, [alpine('waits 1-r0')], 'waits')
@@ -90,7 +90,7 @@ test('a check reports an image that waits to be read, or is never read, as not s
   assert.match(await reasonOf(none), /, but not scanned: no package database or SBOM was found in the image$/)
 })
 
-test('an image that was compared completely is reported as such', async () => {
+test('reports an image whose packages were all compared as scanned', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [
     recordAbout('CVE-2026-1', 'Alpine:v3.19', 'openssl', '9'),
     unrated('CVE-2026-2', 'unrated'),
@@ -167,7 +167,7 @@ test('a search reports unknown ecosystems, and names none of other organizations
   })
 })
 
-test('findings of unknown severity count as high for a new gate, and otherwise the verdict counts them', async () => {
+test('a new policy treats unknown severity as high; otherwise the verdict shows the number of such findings', async () => {
   const made = await scene(alpine('unrated 1-r0'), { leastSeverity: 'HIGH' })
   const reasonOf = async () => {
     const { result, parameters, coverage } = await checked(made)
@@ -194,7 +194,7 @@ test('findings of unknown severity count as high for a new gate, and otherwise t
   })
 })
 
-test('a refusal names findings of unknown severity that the gate leaves out', async () => {
+test('a denial lists findings of unknown severity that the policy does not count', async () => {
   const rule = { leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' }
   const made = await scene(alpine('unrated 1-r0', 'libssl3 3.1.4-r2 openssl'), rule)
   assert.equal(
@@ -203,7 +203,7 @@ test('a refusal names findings of unknown severity that the gate leaves out', as
   )
 })
 
-test('a preview lists images that a gate would deny if unknown severities counted as high', async () => {
+test('a preview lists images that the policy would deny if unknown severities counted as high', async () => {
   const rule = { leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' }
   const made = await scene(alpine('unrated 2-r0'), rule)
   await pushAndScan(registry, made.name, alpine('musl 5-r0'), 'clean')
@@ -230,7 +230,7 @@ test('a preview lists images that a gate would deny if unknown severities counte
   )
 })
 
-test('imported records are no missing source, and nothing counts as completely compared with them', async () => {
+test('imported records are not a missing source, and no image counts as completely compared with them', async () => {
   const made = await scene({ ...alpine('musl 6-r0'), ...pythonPackage('flask', '2.0.0') })
   const { beginSource, finishSource, putRecords } = await import('#domains/scanning/records/records.service.ts')
   const work = { app: registry.app, log: registry.app.log }

@@ -64,7 +64,7 @@ const change = async ({ uid }: Json, patch: Json) => {
   return ok(await operator.call('PATCH', `/registry/v2/gates/${uid}`, patch))
 }
 
-test('an enforced gate denies vulnerable images, by tag and digest, with the reason', async () => {
+test('an enforced policy denies vulnerable images by tag and digest, with the reason', async () => {
   const { name, digest, repo, gate } = await scene({ name: 'no-high', vulnerabilities: { leastSeverity: 'HIGH' } })
   for (const reference of ['latest', digest]) {
     const refused = await get(name, reference)
@@ -99,7 +99,7 @@ test('an enforced gate denies vulnerable images, by tag and digest, with the rea
   assert.deepEqual(await check(repo, { tag: 'latest' }), [expected])
 })
 
-test('a caller with push permission can check the digest of a denied tag, to push a fixed image', async () => {
+test('a caller with push permission can check the digest of a denied tag with HEAD, to push a fixed image', async () => {
   const { name, digest } = await scene({ vulnerabilities: {} })
   assert.equal((await pusher.call('HEAD', `${name}/manifests/latest`)).status, 200)
   assert.equal((await get(name, digest, pusher)).status, 403)
@@ -107,7 +107,7 @@ test('a caller with push permission can check the digest of a denied tag, to pus
   assert.equal((await get(name, 'latest')).status, 200, 'nothing is known of it yet')
 })
 
-test('a changed gate applies at once, without a cached decision', async () => {
+test('a changed policy applies at once, without a cached decision', async () => {
   const { name, gate } = await scene({ vulnerabilities: { leastSeverity: 'CRITICAL' } })
   const path = `/registry/v2/gates/${gate.uid}`
   assert.equal((await get(name, 'latest')).status, 200)
@@ -118,7 +118,7 @@ test('a changed gate applies at once, without a cached decision', async () => {
   assert.equal(refused.body.errors[0].detail.reason, 'it has not had a tag for 1 day yet')
 })
 
-test('a dry-run gate allows pulls, and the event of the pull has its verdict', async () => {
+test('a dry-run policy allows pulls, and the pull event contains its verdict', async () => {
   const { name, digest, gate } = await scene({ vulnerabilities: {} }, undefined, 'DRY_RUN')
   const said = { policy_id: gate.uid, policy_name: 'gate', mode: 'POLICY_MODE_DRY_RUN', result: 'RESULT_DENIED' }
   for (const reference of ['latest', digest]) {
@@ -140,7 +140,7 @@ async function resultsOfLast(): Promise<unknown> {
   return JSON.parse(row!.body).policy_results
 }
 
-test('a gate counts only the vulnerabilities that its conditions select: severity, fix, exploitation or age', async () => {
+test('a policy counts only vulnerabilities that match its conditions: severity, fix, exploitation or age', async () => {
   const { name, repo, gate, digest } = await scene({ vulnerabilities: { leastSeverity: 'CRITICAL' } })
   const result = async (rule: Json) => {
     await change(gate, { vulnerabilities: rule })
@@ -169,7 +169,7 @@ test('a gate counts only the vulnerabilities that its conditions select: severit
 
 const openFindings = () => registry.app.db.all(sql`SELECT id FROM findings WHERE gone_time = '' ORDER BY id`)
 
-test('does not count vulnerabilities whose risk was accepted', async () => {
+test('does not count vulnerabilities with an accepted risk', async () => {
   const { name, repo } = await scene({ vulnerabilities: {} }, [openssl])
   assert.equal((await get(name, 'latest')).status, 403)
   const risk = { vulnerability: 'CVE-2026-1001', reason: 'not reachable', expireTime: iso(30) }
@@ -178,7 +178,7 @@ test('does not count vulnerabilities whose risk was accepted', async () => {
   assert.equal((await get(name, 'latest')).status, 200)
 })
 
-test('allows images that wait for scanning, and treats unreadable ones as the gate says', async () => {
+test('allows images that wait for a scan, and handles unreadable images as the policy requires', async () => {
   const rule = { vulnerabilities: { unknown: 'DENY' } }
   const { name, repo, gate } = await scene(rule, ['musl 1-r0'])
   assert.equal((await get(name, 'latest')).status, 200)
@@ -206,7 +206,7 @@ test('allows images that wait for scanning, and treats unreadable ones as the ga
   for (const reference of ['unreadable', 'silent']) assert.equal((await get(name, reference)).status, 200)
 })
 
-test('a digest is held back until it has been a tag for long enough', async () => {
+test('denies a digest until it has been a tag for the minimum age', async () => {
   await on(20)
   const { name } = await scene({ cooldown: { minAgeDays: 7 } })
   const refused = await get(name, 'latest')
@@ -216,7 +216,7 @@ test('a digest is held back until it has been a tag for long enough', async () =
   assert.equal((await get(name, 'latest')).status, 200)
 })
 
-test('denies products at the end of life, after the grace period of the organization, or before', async () => {
+test('denies end-of-life products, with or without the grace period of the organization', async () => {
   await on(30)
   const releases = [{ cycle: '22', releaseDate: '2024-01-01', eolDate: '2026-06-15', latest: '22.1' }]
   const product = { name: 'nodejs', label: 'Node.js', aliases: ['node'], purls: [], releases }
@@ -261,7 +261,7 @@ test('denies products at the end of life, after the grace period of the organiza
   await on(40)
 })
 
-test('an exception lets a digest and its children pass until it ends', async () => {
+test('an exemption allows a digest and its children until it expires', async () => {
   const { name, digest, repo, gate } = await scene({ vulnerabilities: {} })
   const size = Number((await pusher.ok(200, 'HEAD', `${name}/manifests/latest`)).headers['content-length'])
   const mediaType = 'application/vnd.oci.image.manifest.v1+json'
@@ -303,7 +303,7 @@ test('an exception lets a digest and its children pass until it ends', async () 
   await on(51)
 })
 
-test('a gate and an exemption of a repository or folder do not apply beside it', async () => {
+test('a policy and an exemption of one repository or folder do not apply to its siblings', async () => {
   const folder = async (name: string) => ok(await operator.post(`/iam/v2/groups/${registry.org.uid}`, { name }))
   const folders = [await folder('beside-one'), await folder('beside-two')]
   const names = folders.flatMap(({ name }) => [`acme/${name}/one`, `acme/${name}/two`])
@@ -338,7 +338,7 @@ test('a gate and an exemption of a repository or folder do not apply beside it',
   ok(await operator.delete(`/registry/v2/gates/${uid}`))
 })
 
-test('keeps allowing an image for the exempt days after an allowed pull', async () => {
+test('after an allowed pull, an image stays allowed for the configured number of days', async () => {
   const { name, gate } = await scene({ vulnerabilities: {} }, ['late 1-r0'])
   assert.equal((await get(name, 'latest')).status, 200)
   await registry.app.usage.flush()
@@ -357,7 +357,7 @@ test('keeps allowing an image for the exempt days after an allowed pull', async 
   assert.equal(await after(6), 200)
 })
 
-test('a pull while the contents were unknown does not exempt the image', async () => {
+test('a pull while the contents of the image were unknown does not exempt it later', async () => {
   await on(60)
   const { name, gate } = await scene({ vulnerabilities: {} }, ['musl 1-r0'])
   await pushLayers(pusher, name, [layer(openssl, 'new 1-r0')], 'new')
@@ -370,7 +370,7 @@ test('a pull while the contents were unknown does not exempt the image', async (
   assert.equal((await get(name, 'new')).status, 403)
 })
 
-test('a gate that cannot be evaluated denies nothing, and is an error of its own', async () => {
+test('a policy that cannot be evaluated denies nothing, and is reported as an error', async () => {
   const { name, digest, repo, gate } = await scene({ vulnerabilities: {} })
   const { db } = registry.app
   const all = db.all.bind(db)
@@ -393,7 +393,7 @@ test('a gate that cannot be evaluated denies nothing, and is an error of its own
   assert.equal((await get(name, 'latest')).status, 403, 'an error is not remembered')
 })
 
-test('gates of a group apply to it and below, and nowhere else, each with its own message', async () => {
+test('policies of a group apply to the group and below, each with its own message', async () => {
   const folder = ok(await operator.post(`/iam/v2/groups/${registry.org.uid}`, { name: 'folder' }))
   const inside = 'acme/folder/app'
   const { name: outside } = await scene({ cooldown: { minAgeDays: 1 } }, undefined, 'OFF')
@@ -416,7 +416,7 @@ test('gates of a group apply to it and below, and nowhere else, each with its ow
   assert.deepEqual(await check(other.repo!.uid, { tag: 'latest' }), [])
 })
 
-test('queries the findings of an image once for many pulls', async () => {
+test('many pulls query the findings of an image once', async () => {
   const { name } = await scene({ vulnerabilities: {} }, undefined, 'DRY_RUN')
   await get(name, 'latest')
   const asked = await askedWhile(registry.app, async () => {
@@ -428,7 +428,7 @@ test('queries the findings of an image once for many pulls', async () => {
   )
 })
 
-test('a pull without gates makes no further queries', async () => {
+test('a pull without policies runs no further queries', async () => {
   let clock = 0
   await using plain = await startRegistry({ monotonic: () => clock })
   for (const tag of ['stable', 'other']) await plain.pusher.pushImage('acme/app', tag)

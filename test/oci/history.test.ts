@@ -46,7 +46,7 @@ async function newRepo(): Promise<{ uid: string; path: string }> {
 const history = async (path: string, query = '', client = reader) => client.get(`${path}${query}`)
 const recordsOf = (answer: Answer): Json[] => ok(answer).history
 
-test('the history is every digest that the tag had, oldest first, with the server’s times', async () => {
+test('the history lists each digest of the tag, oldest first, with server times', async () => {
   const { uid, path } = await newRepo()
   const digests = await moves(uid, 'latest', 4)
   await plantTag(pinfold, uid, 'other')
@@ -59,7 +59,7 @@ test('the history is every digest that the tag had, oldest first, with the serve
   assert.equal(head.headers.get('content-length'), String(answer.text.length))
 })
 
-test('the window starts with its start and ends before its end, in any spelling of a time', async () => {
+test('the time window includes its start and excludes its end, in each time format', async () => {
   const { uid, path } = await newRepo()
   await moves(uid, 'latest', 6)
   const at = async (query: string) => recordsOf(await history(`${path}/_svc/history/latest`, query)).map(minuteOf)
@@ -77,7 +77,7 @@ test('the window starts with its start and ends before its end, in any spelling 
 
 const minuteOf = ({ updateTimestamp }: Json): number => (Date.parse(updateTimestamp) - start) / 60_000
 
-test('an invalid time is refused with the name of its parameter', async () => {
+test('an error for an invalid time names its parameter', async () => {
   const { uid, path } = await newRepo()
   await plantTag(pinfold, uid, 'latest')
   for (const [parameter, query] of [
@@ -92,7 +92,7 @@ test('an invalid time is refused with the name of its parameter', async () => {
   }
 })
 
-test('an answer has at most a thousand records, and a link to the next ones', async () => {
+test('an answer has at most a thousand records, and a link to the next', async () => {
   const { uid, path } = await newRepo()
   const [one, two] = [await plantManifest(pinfold, uid, '1'), await plantManifest(pinfold, uid, '2')]
   now = start
@@ -131,7 +131,7 @@ test('the same digest again adds a record only after a deletion', async () => {
   assert.deepEqual(recordsOf(await history(`${path}/_svc/history/v1`)).map(minuteOf), [0, 2])
 })
 
-test('an unknown tag is 404, and an unknown or forbidden image gets the usual answer of the registry', async () => {
+test('returns 404 for an unknown tag, and the usual registry error for an unknown or forbidden image', async () => {
   const { uid, path } = await newRepo()
   await plantTag(pinfold, uid, 'latest')
   for (const tag of ['never', 'lates', 'latest2', '%20', '_svc']) {
@@ -151,7 +151,7 @@ test('an unknown tag is 404, and an unknown or forbidden image gets the usual an
   assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD'])
 })
 
-test('a token for one image does not open the history of another', async () => {
+test('a token for one image cannot read the history of another', async () => {
   const [one, two] = [await newRepo(), await newRepo()]
   for (const { uid } of [one, two]) await plantTag(pinfold, uid, 'latest')
   const scope = `repository:${one.path.slice('/v2/'.length)}:pull`
@@ -187,7 +187,7 @@ const annotation = 'org.opencontainers.distribution.tag'
 const indexType = 'application/vnd.oci.image.index.v1+json'
 const imageType = 'application/vnd.oci.image.manifest.v1+json'
 
-test('the draft answers with an index, newest first, deletions included', async () => {
+test('the draft format returns an index, newest first, with deletions', async () => {
   const { uid, path } = await newRepo()
   const [one, two] = await moves(uid, 'latest', 2)
   now = start + 2 * 60_000
@@ -211,7 +211,7 @@ const entriesOf = (answer: Answer): number[] =>
     ({ annotations }) => (Date.parse(annotations[`${annotation}.timestamp`]) - start) / 60_000,
   )
 
-test('the draft’s bounds are exclusive, and its filter by digest is exact', async () => {
+test('the draft format has exclusive time bounds, and an exact digest filter', async () => {
   const { uid, path } = await newRepo()
   const digests = await moves(uid, 'latest', 6)
   assert.deepEqual(entriesOf(await drafted(path, `?before=${minute(3)}`)), [2, 1, 0])
@@ -223,7 +223,7 @@ test('the draft’s bounds are exclusive, and its filter by digest is exact', as
   assert.deepEqual(entriesOf(await drafted(path, `?digest=${digestOf('never')}`)), [])
 })
 
-test('the draft is paged by a link, which keeps the other parameters', async () => {
+test('pages of the draft format continue by a link that keeps the other parameters', async () => {
   const { uid, path } = await newRepo()
   await moves(uid, 'latest', 7)
   const seen: number[][] = []
@@ -244,14 +244,14 @@ test('the draft is paged by a link, which keeps the other parameters', async () 
   assert.equal((await drafted(path, '?before=x')).status, 400)
 })
 
-test('the draft has no 404: the history of a missing tag is empty', async () => {
+test('the draft format returns an empty history for a missing tag, not 404', async () => {
   const { path } = await newRepo()
   for (const one of [path, '/v2/acme/missing']) assert.deepEqual(entriesOf(await drafted(one)), [], one)
   assert.equal((await drafted(path, '', stranger)).status, 403)
   assert.equal((await drafted('/v2/acme/missing', '', stranger)).status, 403)
 })
 
-test('a setting turns the draft off', async () => {
+test('a setting turns off the draft format', async () => {
   await using off = await startPinfold({ ociTagHistory606: false })
   const group = (await off.seed.group('', { name: 'acme' })).uid
   const { uid } = await off.seed.repo(group, { name: 'app' })

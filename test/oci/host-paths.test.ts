@@ -5,7 +5,7 @@ import { ConfigError, readConfig } from '#config.ts'
 
 const read = (value: string) => readConfig({ PINFOLD_HOST_PATHS: value }).hostPaths
 
-test('reads hosts with the path prefixes that they stand for', () => {
+test('reads the setting for hosts with their path prefixes', () => {
   assert.deepEqual([...read('')], [])
   assert.deepEqual(
     [...read('{"Slow.Example":"min-7d/acme/hub","hub.example:5000":"acme/hub","then.example":"at-20261101"}')],
@@ -17,7 +17,7 @@ test('reads hosts with the path prefixes that they stand for', () => {
   )
 })
 
-test('refuses to start with an invalid host, path or view', () => {
+test('does not start with an invalid host, path or view', () => {
   for (const value of [
     'slow.example',
     '[]',

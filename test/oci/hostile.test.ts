@@ -9,7 +9,7 @@ import { codeOf, digestOf, imageOf, indexOf, startRegistry, types } from '../sup
 
 const name = 'acme/app'
 
-test('names that no repository can have are refused', async () => {
+test('refuses invalid repository names', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const bad = [
@@ -102,7 +102,7 @@ test('refuses malformed manifests with the reason', async () => {
   assert.equal((await put(JSON.stringify(good))).status, 201)
 })
 
-test('a manifest of four MiB is taken, and a larger one is not', async () => {
+test('accepts a manifest of four MiB, and refuses a larger one', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const config = await pusher.pushBlob(name, '{}', types.empty)
@@ -122,7 +122,7 @@ test('a manifest of four MiB is taken, and a larger one is not', async () => {
   assert.equal((await pusher.ok(200, 'GET', `${name}/manifests/large`)).bytes.length, most)
 })
 
-test('bodies that end early leave nothing behind', async () => {
+test('a body that ends early stores nothing', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const content = randomBytes(100)

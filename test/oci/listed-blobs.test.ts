@@ -43,7 +43,7 @@ async function collect(): Promise<Json> {
   return ok(await operator.post('/control/v1/blobs:collect', { dryRun: false }))
 }
 
-test('refuses an index that lists a blob which is not there, or a blob as a manifest', async () => {
+test('refuses an index with a missing blob, or with a blob described as a manifest', async () => {
   const { name, pusher } = await place()
   const blob = await pusher.pushBlob(name, 'some blob')
   const absent = { mediaType: cacheConfig, digest: `sha256:${'0'.repeat(64)}`, size: 1 }
@@ -59,14 +59,14 @@ test('refuses an index that lists a blob which is not there, or a blob as a mani
   assert.deepEqual([refused.status, codeOf(refused)], [400, 'MANIFEST_INVALID'])
 })
 
-test('takes an entry of another media type that is a manifest, as before', async () => {
+test('accepts an index entry with another media type if it is a manifest', async () => {
   const { name, pusher } = await place()
   const image = await pusher.pushManifest(name, imageOf(await pusher.pushBlob(name, '{}', types.empty), []), 'image')
   const odd = { mediaType: 'application/vnd.example.thing', digest: image.digest, size: image.size }
   await pusher.ok(201, 'PUT', `${name}/manifests/odd`, { body: JSON.stringify(indexOf([odd])), ...index })
 })
 
-test('a mirror and a copy of the repository have the blobs that an index lists', async () => {
+test('a mirror and a copy of the repository include the blobs in an index', async () => {
   await using there = await startUpstream()
   const layer = there.add('upstream layer', types.layer)
   const config = there.add('{"up":"stream"}', cacheConfig)
@@ -89,7 +89,7 @@ test('a mirror and a copy of the repository have the blobs that an index lists',
   for (const { digest } of [layer, config]) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
 })
 
-test('a tag rule protects manifests that a tagged index lists, in its scope only', async () => {
+test('a tag rule protects the manifests in a tagged index, only in its scope', async () => {
   const [at, other] = [await place(), await place()]
   const operator = await registry.as(operatorUid)
   const made = await operator.post(`/registry/v2/tagRules/${at.repo}`, { tags: ['v*'], keepListed: true })
@@ -114,7 +114,7 @@ test('a tag rule protects manifests that a tagged index lists, in its scope only
   await remover.ok(202, 'DELETE', path(at.name))
 })
 
-test('the protection of listed manifests by a tag rule can be changed', async () => {
+test('the tag rule option for manifests in an index can be changed', async () => {
   const { repo } = await place()
   const operator = await registry.as(operatorUid)
   const empty = await operator.post(`/registry/v2/tagRules/${repo}`, { tags: ['v*'] })
@@ -125,7 +125,7 @@ test('the protection of listed manifests by a tag rule can be changed', async ()
   assert.deepEqual([changed.keepListed, changed.immutable ?? false], [true, false])
 })
 
-test('refuses a pull of blobs that only a quarantined index lists, until it is released', async () => {
+test('refuses pulls of blobs that only a quarantined index lists, until its release', async () => {
   const at = await place()
   const { layer, config, digest } = await pushCache(at)
   const image = await at.pusher.pushManifest(at.name, imageOf({ ...config, mediaType: types.config }, []), 'clean')
@@ -142,7 +142,7 @@ test('refuses a pull of blobs that only a quarantined index lists, until it is r
 // Tokens do not last as long as the days that pass from here on, so these places are made before.
 const [ofRule, ofPlan, ofCollection] = [await place(), await place(), await place()]
 
-test('a pull rule passes the blobs that an index lists as soon as it passes the index', async () => {
+test('a cooldown policy allows the blobs in an index as soon as it allows the index', async () => {
   const at = ofRule
   await registry.seed.subscription(org.uid)
   const runner = (await seed.member(org.uid, roleUids.pull)).uid as string
@@ -158,7 +158,7 @@ test('a pull rule passes the blobs that an index lists as soon as it passes the 
   }
 })
 
-test('a retention plan counts no bytes of blobs that an index lists which stays', async () => {
+test('a retention plan does not count blobs that a kept index lists', async () => {
   const { repo, name } = ofPlan
   const asked = async (path: string, body?: Json) => {
     const operator = await registry.as(operatorUid)
@@ -180,7 +180,7 @@ test('a retention plan counts no bytes of blobs that an index lists which stays'
   )
 })
 
-test('stores a cache index of BuildKit and keeps its blobs as long as the index', async () => {
+test('stores a BuildKit cache index, and keeps its blobs as long as the index', async () => {
   const at = ofCollection
   const { layer, config } = await pushCache(at)
   shift += 10 * day

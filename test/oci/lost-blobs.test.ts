@@ -44,7 +44,7 @@ async function startAfterLoss() {
   }
 }
 
-test('a lost blob is 404 for HEAD, GET and a mount, and shows in the log and the metrics', async () => {
+test('a lost blob returns 404 for HEAD, GET and a mount, and is in the log and the metrics', async () => {
   await using scene = await startAfterLoss()
   const { client, log } = scene
   const missing = async () => {
@@ -71,7 +71,7 @@ test('a lost blob is 404 for HEAD, GET and a mount, and shows in the log and the
   )
 })
 
-test('pushing a lost blob again restores it, in one request or in pieces, wherever it was', async () => {
+test('pushing a lost blob again restores it in all repositories, in one request or in parts', async () => {
   await using scene = await startAfterLoss()
   const { client, registry, lose } = scene
   const whole = () => client.pushBlob(name, content)
@@ -104,7 +104,7 @@ test('pushing a lost blob again restores it, in one request or in pieces, wherev
   await checkUsage(registry)
 })
 
-test('an image with a lost layer is complete again once a client has pushed the layer', async () => {
+test('an image with a lost layer is complete again after a client pushes the layer', async () => {
   await using scene = await startAfterLoss()
   const { client } = scene
   const config = await client.pushBlob(name, '{}', types.config)

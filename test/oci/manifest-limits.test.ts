@@ -45,7 +45,7 @@ async function refused(manifest: Json, message: RegExp): Promise<void> {
   assert.match(answer.body.errors[0].message, message)
 }
 
-test('a manifest with 200,000 annotations is refused before any value is built', async () => {
+test('refuses a manifest with 200,000 annotations before building any object', async () => {
   const annotations = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`a${i}`, '']))
   const body = JSON.stringify(imageOf(config, [], { annotations }))
   const { parse } = JSON
@@ -61,7 +61,7 @@ test('a manifest with 200,000 annotations is refused before any value is built',
   assert.match(answer.body.errors[0].message, /more than 20000 JSON members/)
 })
 
-test('an object of annotations has at most 1,000 entries, wherever it is', async () => {
+test('an annotations object has at most 1,000 entries, at each level', async () => {
   const [most, many] = [{ annotations: annotationsOf(1000) }, { annotations: annotationsOf(1001) }]
   assert.equal((await push(imageOf({ ...config, ...most }, [absent(2, most)], most))).status, 201)
   const manifests = [
@@ -88,7 +88,7 @@ test('a manifest has at most 20,000 members and elements, and 32 levels', async 
 
 const platform = { os: 'linux', architecture: 'arm64', variant: 'v8', 'os.version': '1' }
 
-test('an index of 2,000 manifests with platforms and annotations is accepted, and one of more is not', async () => {
+test('accepts an index with 2,000 manifests with platforms and annotations, and refuses a larger one', async () => {
   const entries = Array.from({ length: 2000 }, (_, i) => absent(i, { platform, annotations: annotationsOf(8) }))
   const members = 2000 * (6 + 4 + 8)
   assert.ok(members > manifestLimits.members)
@@ -102,7 +102,7 @@ test('an index of 2,000 manifests with platforms and annotations is accepted, an
   await refused(indexOf(few), /more than 20000 JSON members/)
 })
 
-test('a manifest that is pushed is parsed once, however many tags it gets', async () => {
+test('parses a pushed manifest once, however many tags it gets', async () => {
   const subject = absent(7)
   const layer = absent(8, { mediaType: 'application/vnd.dsse.envelope.v1+json' })
   const body = JSON.stringify(imageOf(config, [layer], { subject, artifactType: 'application/vnd.in-toto+json' }))
@@ -119,7 +119,7 @@ test('a manifest that is pushed is parsed once, however many tags it gets', asyn
   assert.deepEqual([answer.status, parsed], [201, 1])
 })
 
-test('refuses a manifest in which a member occurs twice, also in annotations', async () => {
+test('refuses a manifest with a duplicate member, also in annotations', async () => {
   const body = JSON.stringify(imageOf(config, [], { annotations: { a: '1', b: '2' } })).replace(
     '"b":"2"',
     '"\\u0061":"2"',
@@ -129,7 +129,7 @@ test('refuses a manifest in which a member occurs twice, also in annotations', a
   assert.match(answer.body.errors[0].message, /"a" occurs twice/)
 })
 
-test('a manifest above the limits that is stored is pulled, tagged, listed and explained', async () => {
+test('a stored manifest above the limits can be pulled, tagged, listed and explained', async () => {
   const { org, app, puller, operator, seed } = registry
   const { uid } = await seed.repo(org.uid, { name: 'old' })
   const subject = await registry.pusher.pushManifest('acme/old', imageOf(config, []))

@@ -49,7 +49,7 @@ async function beginBody(registry: TestRegistry, method: string, path: string, f
   }
 }
 
-test('a piece that comes while the last one is sent counts in the size of the blob', async () => {
+test('a part that arrives while the last part is sent counts in the size of the blob', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const content = 'first half, second half'
@@ -63,7 +63,7 @@ test('a piece that comes while the last one is sent counts in the size of the bl
   assert.equal((await pusher.ok(200, 'GET', `acme/other/blobs/${digest}`)).bytes.toString(), content)
 })
 
-test('a push to a repo that is deleted meanwhile ends in no other repo', async () => {
+test('a push to a repository that is deleted meanwhile writes to no other repository', async () => {
   await using registry = await startRegistry()
   const { pusher, operator, org, seed } = registry
   const own = await seed.repo(org.uid, { name: 'app' })
@@ -77,7 +77,7 @@ test('a push to a repo that is deleted meanwhile ends in no other repo', async (
   assert.equal((await pusher.call('HEAD', `${name}/blobs/${digestOf(content)}`)).status, 404)
 })
 
-test('a blob counts as touched when it has come, however long that took', async () => {
+test('the last-use time of an uploaded blob is the end of its upload', async () => {
   let time = Date.parse('2026-03-01T12:00:00.000Z')
   await using registry = await startRegistry({ clock: () => new Date(time), blobGraceSeconds: 600 })
   const { pusher, app } = registry
@@ -92,7 +92,7 @@ test('a blob counts as touched when it has come, however long that took', async 
   assert.deepEqual([collected.links, collected.uploads], [0, 0])
 })
 
-test('an upload whose pieces another request has taken is unknown', async () => {
+test('an upload whose parts another request took is unknown', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher, app } = registry
   const location = String((await pusher.ok(202, 'POST', uploads)).headers.location)
@@ -108,7 +108,7 @@ test('an upload whose pieces another request has taken is unknown', async () => 
   }
 })
 
-test('one of several concurrent requests that close an upload reads and copies it', async () => {
+test('only one of several concurrent requests to complete an upload reads and copies it', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { app, pusher } = registry
   let copies = 0
@@ -146,7 +146,7 @@ test('one of several concurrent requests that close an upload reads and copies i
   assert.deepEqual(readdirSync(join(app.config.data, 'blobs', 'uploads')), [])
 })
 
-test('reads content for the client that pulls it, until it disconnects, and for no client if the server itself needs it', async () => {
+test('a disconnected client stops the reading of its content, unless the server itself needs the content', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { app, pusher } = registry
   const clients: (AbortSignal | undefined)[] = []
@@ -177,7 +177,7 @@ test('reads content for the client that pulls it, until it disconnects, and for 
   while (!clients[1]!.aborted) await sleep(5)
 })
 
-test('a manifest that arrives too slowly is cut off, whatever its path looks like', async () => {
+test('stops a manifest body that arrives too slowly, whatever its path looks like', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage(name, 'v1')
   await using server = await serveWith(registry, {}, { requestTimeoutMs: 300 })
@@ -190,7 +190,7 @@ test('a manifest that arrives too slowly is cut off, whatever its path looks lik
   }
 })
 
-test('over HTTP/2 a body that has fallen silent is cut off', async () => {
+test('HTTP/2: stops a body without new bytes', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage(name, 'v1')
   const location = String((await registry.pusher.ok(202, 'POST', uploads)).headers.location)
@@ -214,7 +214,7 @@ test('over HTTP/2 a body that has fallen silent is cut off', async () => {
   await registry.pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`, { body: 'def' })
 })
 
-test('a disk may take longer to sync than a client may be silent', async () => {
+test('syncing to disk can take longer than a client may be idle', async () => {
   await using registry = await startRegistry()
   const { begin } = registry.app.blobs
   const slow = async () => {
@@ -228,7 +228,7 @@ test('a disk may take longer to sync than a client may be silent', async () => {
   await server.client.ok(202, 'PATCH', location, { body: content })
 })
 
-test('a client that disconnects while it waits for a blob counts neither as refused nor as failed', async () => {
+test('a client that disconnects while waiting for a blob counts neither as refused nor as failed', async () => {
   const { log, lines, until } = captureLog()
   await using registry = await startRegistry()
   const digest = await registry.pusher.pushBlob(name, 'content').then((blob) => blob.digest)

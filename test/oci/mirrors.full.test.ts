@@ -64,7 +64,7 @@ function publish(there: TestUpstream, tag: string) {
 }
 const blobsOf = ({ layer, config }: { layer: Descriptor; config: Descriptor }) => [layer.digest, config.digest]
 
-test('copies all content of tags with their referrers before the first pull, and keeps it', async () => {
+test('copies all content of tags and their referrers before the first pull, and keeps it', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const { index, images, referrer, named, name: signature } = publish(there, '1.0')
   await bring()
@@ -91,7 +91,7 @@ test('copies all content of tags with their referrers before the first pull, and
   await puller.ok(200, 'GET', `${name}/manifests/${old}`)
 })
 
-test('a signature tag that was copied with an image is checked after a pull, until it is known to be deleted', async () => {
+test('checks a copied signature tag again after each pull, until it is known to be deleted upstream', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const { name: signature } = publish(there, '1.0')
   await bring()
@@ -104,7 +104,7 @@ test('a signature tag that was copied with an image is checked after a pull, unt
   assert.deepEqual([records[0].event, records[0].source], ['EVENT_DELETED', 'SOURCE_UPSTREAM'])
 })
 
-test('a mirror keeps its ETag whatever its upstream does, until a member changes it', async () => {
+test('upstream changes do not change the ETag of a mirror; changes by members do', async () => {
   const { there, repo } = await scene({ tags: ['1.0', '2.0'] })
   const path = `/registry/v2/repos/${repo}/follow`
   const seen: Json[] = []
@@ -149,7 +149,7 @@ test('a mirror keeps its ETag whatever its upstream does, until a member changes
   assert.equal((await operator.call('POST', path, body, { 'if-match': etag! })).status, 412)
 })
 
-test('a mirror in watch mode copies the images of its tags once the mode is full', async () => {
+test('a mirror in watch mode copies the images of its tags after a change to full mode', async () => {
   const { there, repo, name, follow } = await scene({ mode: 'MODE_WATCH', tags: ['1.0'] })
   const { images } = publish(there, '1.0')
   await bring()
@@ -176,7 +176,7 @@ test('copies content from an upstream that fails for every request for tag histo
   await puller.ok(200, 'GET', `${name}/blobs/${images[0]!.layer.digest}`)
 })
 
-test('reports an image that cannot be copied, retries it, and copies the other images meanwhile', async () => {
+test('reports an image that cannot be copied, retries it, and copies other images meanwhile', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0', '2.0'] })
   const { images } = publish(there, '1.0')
   const missing = images[1]!.layer.digest
@@ -195,7 +195,7 @@ test('reports an image that cannot be copied, retries it, and copies the other i
   await puller.ok(200, 'GET', `${name}/blobs/${missing}`)
 })
 
-test('on demand, referrers of an image are copied after its pull, also from upstreams without the referrers API', async () => {
+test('on demand, copies referrers of an image after its pull, also from upstreams without the referrers API', async () => {
   const { there, name } = await scene({ mode: 'MODE_ON_DEMAND', tags: ['1.0'] })
   const { index, images, named, name: signature } = publish(there, '1.0')
   there.forgetReferrers()
@@ -219,7 +219,7 @@ test('on demand, referrers of an image are copied after its pull, also from upst
   assert.deepEqual((await referrers()).sort(), [early.image.digest, late.image.digest].sort())
 })
 
-test('copies nothing above the quota, and the mirror says so', async () => {
+test('copies nothing above the quota, and the mirror status shows this', async () => {
   await using small = await startRegistry({ ...localUpstreams, monotonic, quotaBytes: 1000 })
   const { there, repo } = await scene({ tags: ['1.0'] }, small)
   publish(there, '1.0')
@@ -270,7 +270,7 @@ test('a stalled upstream does not delay the copies of another organization', asy
   await running
 })
 
-test('ends a copy that takes too long, reports it, and gives up on content that the upstream never has', async () => {
+test('stops and reports a copy that takes too long, and gives up on content that the upstream never has', async () => {
   const { there, repo } = await scene({ tags: ['1.0'] })
   const { images } = publish(there, '1.0')
   const slow = stall(there)
@@ -291,7 +291,7 @@ test('ends a copy that takes too long, reports it, and gives up on content that 
   )
 })
 
-test('copies only the requested platforms of an index ahead, and the others when they are pulled', async () => {
+test('copies only the configured platforms of an index ahead, and other platforms at their pull', async () => {
   const { there, repo, name, follow } = await scene({ tags: ['1.0'], platforms: ['linux/arm64', 'linux/arm/v7'] })
   const images = Array.from({ length: 6 }, () => imageAt(there))
   const [amd, arm, v7, v6, sbom, windows] = images as [Image, Image, Image, Image, Image, Image]
@@ -334,7 +334,7 @@ test('copies only the requested platforms of an index ahead, and the others when
 })
 
 for (const round of [0, 3]) {
-  test(`platforms that are asked for while a manifest is brought come at once, also in its round ${round}`, async () => {
+  test(`copies platforms at once if they are pulled while the index is being copied, also in round ${round}`, async () => {
     const { there, repo, name, follow } = await scene({ tags: ['1.0'], platforms: ['linux/arm64'] })
     const [arm, amd] = [imageAt(there), imageAt(there)]
     const entries = [
@@ -369,7 +369,7 @@ for (const round of [0, 3]) {
   })
 }
 
-test('a variant that goes without saying is one, and an index without the platforms that were asked for is told', async () => {
+test('a default platform variant equals no variant, and an index without the configured platforms is reported', async () => {
   const { there, repo, follow } = await scene({ tags: ['1.0', '2.0'], platforms: ['linux/arm64/v8', 'linux/amd64/v1'] })
   const [amd, arm, newer, windows] = Array.from({ length: 4 }, () => imageAt(there)) as [Image, Image, Image, Image]
   const entry = ({ image }: Image, os: string, architecture: string, more: Json = {}) => {
@@ -402,7 +402,7 @@ test('a variant that goes without saying is one, and an index without the platfo
   assert.deepEqual([(await followOf(repo)).waitingCount, (await here()).includes(windows.image.digest)], [0, true])
 })
 
-test('copies the rest of an image that was pulled on demand once the mode is full', async () => {
+test('after a change to full mode, copies the rest of an image that was pulled on demand', async () => {
   const { there, name, follow } = await scene({ mode: 'MODE_ON_DEMAND' })
   const { index, images } = publish(there, '1.0')
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -416,7 +416,7 @@ test('copies the rest of an image that was pulled on demand once the mode is ful
   }
 })
 
-test('platforms are only for modes that copy content ahead, and are written as in images', async () => {
+test('platforms can be set only in modes that copy ahead, and are written as in images', async () => {
   const { follow } = await scene({ tags: ['1.0'] })
   assertInvalid(await follow({ mode: 'MODE_ON_DEMAND', platforms: ['linux/amd64'] }), 'platforms')
   for (const one of ['linux', 'Linux/amd64', 'linux/amd64/v1/x', 'linux/', '']) {
@@ -435,7 +435,7 @@ function imageAboveLimits(there: TestUpstream, extra: Json = {}) {
 const aboveLimits =
   'its response exceeds a limit: the manifest has annotations with more than 1000 entries in one object'
 
-test('a manifest above the limits is shown as a problem of the mirror, and the others come all the same', async () => {
+test('reports a manifest above the limits as a problem of the mirror, and copies the others', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const [large, small] = [imageAboveLimits(there), imageAt(there)]
   const index = there.add(JSON.stringify(indexOf([large.image, small.image])), types.index)
@@ -450,7 +450,7 @@ test('a manifest above the limits is shown as a problem of the mirror, and the o
   for (const blob of blobsOf(small)) await puller.ok(200, 'GET', `${name}/blobs/${blob}`)
 })
 
-test('a referrer above the limits is shown as a problem, and the others come all the same', async () => {
+test('reports a referrer above the limits as a problem of the mirror, and copies the others', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const { image } = imageAt(there)
   there.tags.set('1.0', image.digest)
@@ -464,7 +464,7 @@ test('a referrer above the limits is shown as a problem, and the others come all
   assert.ok(!digests.includes(large.image.digest))
 })
 
-test('on demand, a pull of a manifest above the limits is refused and shown as a problem of the mirror', async () => {
+test('on demand, refuses a pull of a manifest above the limits, and reports it as a problem of the mirror', async () => {
   const { there, repo, name } = await scene({ mode: 'MODE_ON_DEMAND', tags: ['1.0'] })
   const { image } = imageAboveLimits(there)
   there.tags.set('1.0', image.digest)

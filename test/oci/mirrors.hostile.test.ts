@@ -21,7 +21,7 @@ const inModes = (kinds: string[], seed: number, modes: readonly Drawn['mode'][])
   modes.map((mode, i) => ({ kinds, mode, random: randomFrom(seed * 10 + i) }))
 
 for (const [i, kind] of Object.keys(hostile).entries()) {
-  test(`keeps nothing wrong of an upstream that ${kind}, and connects nowhere else`, async () => {
+  test(`stores nothing invalid from an upstream that ${kind}, and connects to no other address`, async () => {
     const pulled = await pulls.pullFrom(inModes([kind], i, ['WATCH', i % 2 ? 'FULL' : 'ON_DEMAND']))
     assert.deepEqual(
       pulled.flatMap(({ problems }) => problems),
@@ -32,7 +32,7 @@ for (const [i, kind] of Object.keys(hostile).entries()) {
   })
 }
 
-test('copies all valid content of an upstream, and connections to other addresses would be noticed', async () => {
+test('copies all valid content of an upstream, and the test detects connections to other addresses', async () => {
   const pulled = await pulls.pullFrom(inModes([], 1, followingModes))
   assert.deepEqual(
     pulled.map(({ problems, rows, told, manifests }) => ({ problems, rows: rows > 0, told: told > 0, manifests })),

@@ -32,7 +32,7 @@ async function scene(body: Json = {}, at: TestRegistry = registry) {
 const below = async (group: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos?uidp.descendants_of=${group}`)).repos
 
-test('a pull of an image of the upstream creates the repository with its folders, which is a mirror from then on', async () => {
+test('pulling an image of the upstream creates its folders and its repository as a mirror', async () => {
   const { there, group, upstream, path } = await scene({ prefix: 'library' })
   const { image, layer } = publishAt(there, '1.0')
   const pulled = await puller.ok(200, 'GET', `${path}/team/app/manifests/1.0`)
@@ -52,7 +52,7 @@ test('a pull of an image of the upstream creates the repository with its folders
   assert.deepEqual(told, [['dev.pinfold.control.registry.follow.updated.v1', 'SERVICE_PRINCIPAL_INGESTER']])
 })
 
-test('creates nothing for content that the upstream lacks, and asks once in five minutes', async () => {
+test('creates nothing for content that the upstream lacks, and asks the upstream once in five minutes', async () => {
   const { there, group, path } = await scene()
   for (let i = 0; i < 3; i++) {
     const answer = await puller.call('GET', `${path}/app/manifests/1.0`)
@@ -64,7 +64,7 @@ test('creates nothing for content that the upstream lacks, and asks once in five
   await puller.ok(200, 'GET', `${path}/app/manifests/1.0`)
 })
 
-test('creates only allowed paths, for callers who may pull there, and not for a view', async () => {
+test('creates only allowed paths, for callers with pull permission, and not for a view', async () => {
   const { there, group, upstream, path } = await scene({ allow: ['app|team/.*'] })
   publishAt(there, '1.0')
   const unknown = async (name: string) => {
@@ -89,7 +89,7 @@ test('creates only allowed paths, for callers who may pull there, and not for a 
   await puller.ok(200, 'GET', `${path}/team/app/manifests/1.0`)
 })
 
-test('the upstream of the nearest group counts, and of several there the first by name that allows the path', async () => {
+test('uses the upstream of the nearest group, and of several the first by name that allows the path', async () => {
   const { there, group, path } = await scene()
   const near = await startUpstream()
   after(() => near[Symbol.asyncDispose]())
@@ -109,7 +109,7 @@ test('the upstream of the nearest group counts, and of several there the first b
   assert.deepEqual([there.count('HEAD /v2/team'), there.count('HEAD /v2/app') > 0], [0, true])
 })
 
-test('a pull creates folders no deeper than other calls can, and does not ask the upstream beyond that', async () => {
+test('a pull creates folders only to the usual depth, and does not ask the upstream for deeper paths', async () => {
   const { there, group, path } = await scene()
   publishAt(there, '1.0')
   // Two groups are above, and ten are the most.
@@ -136,7 +136,7 @@ test('many concurrent pulls create one repository', async () => {
   assert.equal((await below(group)).length, 1)
 })
 
-test('creates nothing if the upstream fails or the organization has reached its quota', async () => {
+test('creates nothing if the upstream fails or the organization is at its quota', async () => {
   const { there, group, path } = await scene()
   publishAt(there, '1.0')
   there.breakWith(answering(500))

@@ -52,7 +52,7 @@ const blobsOf = async (repo: string): Promise<number> =>
   (await app.db.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM repo_blobs b JOIN repos r ON r.id = b.repo_id WHERE r.uid = ${repo}`))!.total
 
-test('the first pull copies an image and writes the tag history, and the next one asks no upstream', async () => {
+test('the first pull copies an image and adds tag history, and the next pull sends no request to the upstream', async () => {
   const { there, repo, name } = await scene()
   const { image, layer, config } = publish(there, '1.0')
   const pulled = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -96,7 +96,7 @@ test('copies an index and its children by digest', async () => {
   assert.equal((await puller.call('GET', `${name}/blobs/sha256:${'0'.repeat(64)}`)).status, 404)
 })
 
-test('a pull sees a move after five minutes, and records the time of the check before', async () => {
+test('a pull finds an upstream tag update after five minutes, and records the time of the previous check', async () => {
   const { there, repo, name } = await scene()
   const first = publish(there, '1.0').image.digest
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -112,7 +112,7 @@ test('a pull sees a move after five minutes, and records the time of the check b
   await puller.ok(200, 'GET', `${name}/manifests/${first}`)
 })
 
-test('a pull fetches the image of a move that the background job recorded a moment ago', async () => {
+test('a pull fetches the image of a tag update that the background job just recorded', async () => {
   const { there, repo, name } = await scene({ interval: '300s' })
   const first = publish(there, '1.0').image.digest
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -129,7 +129,7 @@ test('a pull fetches the image of a move that the background job recorded a mome
   assert.ok(there.forget().includes(`GET /v2/app/manifests/${second.digest}`))
 })
 
-test('serves copied content with a warning while the upstream does not answer, for a limited time', async () => {
+test('serves copied content with a warning while the upstream is unavailable, for a limited time', async () => {
   const { there, repo, name } = await scene({ staleFor: '900s' })
   const { image } = publish(there, '1.0')
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -169,7 +169,7 @@ test('serves copied content with a warning while the upstream does not answer, f
   assert.equal(fresh.headers.warning, undefined)
 })
 
-test('a tag that the upstream has deleted is served until the job has checked three times', async () => {
+test('serves a tag that was deleted upstream until three scheduled checks did not find it', async () => {
   const { there, repo, name } = await scene()
   publish(there, '1.0')
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -189,7 +189,7 @@ test('a tag that the upstream has deleted is served until the job has checked th
   assert.equal((await historyOf(repo, '1.0'))[0]!.event, 'EVENT_DELETED')
 })
 
-test('a manifest with members that are spelt otherwise is not brought', async () => {
+test('does not copy a manifest with members in a different spelling', async () => {
   const { there, name } = await scene()
   const { image } = publish(there, '1.0')
   const document = JSON.parse(there.contents.get(image.digest)!.bytes.toString())
@@ -198,7 +198,7 @@ test('a manifest with members that are spelt otherwise is not brought', async ()
   assert.deepEqual([odd.status, codeOf(odd)], [502, 'UNAVAILABLE'])
 })
 
-test('content with a wrong digest is refused, and none of it is stored', async () => {
+test('refuses content with a wrong digest, and stores none of it', async () => {
   const { there, repo, name } = await scene()
   const { image, layer } = publish(there, '1.0')
   const right = there.contents.get(layer.digest)!
@@ -220,7 +220,7 @@ test('content with a wrong digest is refused, and none of it is stored', async (
   assert.deepEqual(await historyOf(repo, '3.0'), [])
 })
 
-test('a large blob that is wrong, or breaks off, never comes whole', async () => {
+test('a large blob that is wrong or incomplete never arrives complete', async () => {
   const { there, repo, name } = await scene()
   const { layer } = publish(there, '1.0', 3_000_000)
   const right = there.contents.get(layer.digest)!
@@ -262,7 +262,7 @@ test('many concurrent requests for the same content cause one fetch', async () =
   assert.equal(there.count(`GET /v2/app/blobs/${layer.digest}`), 1)
 })
 
-test('returns a size without a fetch, and a range once all of the content is here', async () => {
+test('returns a size without a fetch, and a range once all content is copied', async () => {
   const { there, repo, name } = await scene()
   const { layer } = publish(there, '1.0', 5000)
   const head = await puller.ok(200, 'HEAD', `${name}/blobs/${layer.digest}`)
@@ -273,7 +273,7 @@ test('returns a size without a fetch, and a range once all of the content is her
   assert.equal(await blobsOf(repo), 1)
 })
 
-test('pulls only selected tags through, and only for callers who may pull them', async () => {
+test('fetches only selected tags, and only for callers with pull permission', async () => {
   const { there, name } = await scene({ tags: ['1\\..*'] })
   publish(there, '1.0')
   publish(there, '2.0')
@@ -302,7 +302,7 @@ test('refuses content above the quota, and does not store it', async () => {
   assert.ok(repo)
 })
 
-test('asks once in five minutes for a tag that the upstream does not have', async () => {
+test('asks once in five minutes for a tag that the upstream lacks', async () => {
   const { there, repo, name } = await scene()
   for (let i = 0; i < 3; i++) assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
   assert.equal(there.count('HEAD'), 1)
@@ -341,7 +341,7 @@ test('a blob that is being copied does not block the manifest of the same digest
   assert.equal((await blob).status, 404)
 })
 
-test('a client that does not read blocks no other client, and still gets all of the content', async () => {
+test('a client that does not read blocks no other client, and can still read all content', async () => {
   const { there, name } = await scene()
   const content = Buffer.alloc(48 * 2 ** 20, randomBytes(4096))
   const { digest } = there.add(content, types.layer)
@@ -376,7 +376,7 @@ function holdManifest(there: TestUpstream, digest: string) {
   return { held: held.promise, release: released.resolve }
 }
 
-test('a pull that waits long for content writes no move that a check meanwhile has found to be over', async () => {
+test('a pull that waits long for content does not record a tag update that a later check contradicts', async () => {
   const { there, repo, name } = await scene()
   const first = publish(there, '1.0').image.digest
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -402,7 +402,7 @@ test('a pull that waits long for content writes no move that a check meanwhile h
   )
 })
 
-test('a pull that waits long for content does not bring back a tag that counts as deleted since', async () => {
+test('a pull that waits long for content does not restore a tag that was recorded as deleted meanwhile', async () => {
   // The server is a separate one, because the test moves its clock further than the lifetime of tokens.
   let ahead = 0
   await using own = await startRegistry({ ...localUpstreams, clock: () => new Date(Date.now() + ahead) })
@@ -433,7 +433,7 @@ test('a pull that waits long for content does not bring back a tag that counts a
   assert.deepEqual(await moves(), all)
 })
 
-test('a requested check also applies to pulls of tags that were missing', async () => {
+test('a requested check also applies to pulls of tags that were missing before', async () => {
   const { there, repo, name } = await scene()
   assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
   publish(there, '1.0')

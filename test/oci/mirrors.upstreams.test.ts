@@ -78,7 +78,7 @@ const withoutDigest = {
 }
 
 for (const [name, fault] of Object.entries(withoutDigest)) {
-  test(`pulls by tag and by digest through an upstream with ${name}, with one GET for each change`, async () => {
+  test(`pulls by tag and digest through an upstream with ${name}, with one GET for each change`, async () => {
     const { there, name: path, image } = await scene(fault)
     const pulled = await puller.ok(200, 'GET', `${path}/manifests/1.0`)
     assert.deepEqual([pulled.headers['docker-content-digest'], pulled.headers['content-type']], [image, types.image])
@@ -94,7 +94,7 @@ for (const [name, fault] of Object.entries(withoutDigest)) {
   })
 }
 
-test('sends the entity tag of the last answer, and an unchanged tag costs no second GET if HEAD has the digest', async () => {
+test('sends the last ETag, and an unchanged tag needs no second GET if HEAD returns the digest', async () => {
   const etag = servingManifests(200, (bytes) => ({ etag: `"${digestOf(bytes).slice(7, 20)}"` }))
   const { there, name } = await scene(etag)
   for (let i = 0; i < 3; i++) {
@@ -113,7 +113,7 @@ test('sends the entity tag of the last answer, and an unchanged tag costs no sec
   assert.deepEqual(refusing.there.count('GET /v2/app/manifests/1.0'), 2)
 })
 
-test('never takes other content for the manifest of a tag', async () => {
+test('never stores other content as the manifest of a tag', async () => {
   for (const body of ['', '<html>sign in</html>', '{}', '[]', '{"schemaVersion":1,"fsLayers":[]}']) {
     const { name } = await scene(() => (req, res) => {
       if (!req.url?.includes('/manifests/')) return false
@@ -123,7 +123,7 @@ test('never takes other content for the manifest of a tag', async () => {
   }
 })
 
-test('a watched tag moves by the digest of a GET if HEAD has none', async () => {
+test('a watched tag follows the digest of a GET if HEAD returns none', async () => {
   const { there, repo, image } = await scene(withoutDigest['a HEAD that is not allowed'], { mode: 'MODE_WATCH' })
   await runDuty(app, followUpstreams)
   const history = async () => ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=1.0`)).records as Json[]
@@ -136,7 +136,7 @@ test('a watched tag moves by the digest of a GET if HEAD has none', async () => 
 })
 
 for (const status of [405, 404]) {
-  test(`the size of a blob is known where HEAD is answered with ${status} and GET is not`, async () => {
+  test(`the size of a blob is known if HEAD returns ${status} and GET does not`, async () => {
     const { there, name } = await scene(() => (req, res) => {
       return req.method === 'HEAD' && req.url?.includes('/blobs/') === true && end(res, status)
     })
@@ -149,7 +149,7 @@ for (const status of [405, 404]) {
   })
 }
 
-test('copies a layer that the upstream declares as encoded, and none with other bytes', async () => {
+test('copies a layer with a Content-Encoding header, but not with other bytes', async () => {
   const { there, name } = await scene((upstream) => (req, res) => {
     const content = upstream.contents.get(req.url?.split('/blobs/')[1] ?? '')
     if (req.method !== 'GET' || !content) return false
@@ -165,7 +165,7 @@ test('copies a layer that the upstream declares as encoded, and none with other 
 })
 
 for (const contentType of ['application/json', 'text/plain; charset=utf-8', 'application/octet-stream', '']) {
-  test(`serves a manifest that comes as "${contentType}" with the type that its body has`, async () => {
+  test(`serves a manifest with Content-Type "${contentType}" with the type in its body`, async () => {
     const headers = (bytes: Buffer) => ({ 'content-type': contentType, 'docker-content-digest': digestOf(bytes) })
     const { name, image } = await scene(servingManifests(200, headers))
     const pulled = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -173,7 +173,7 @@ for (const contentType of ['application/json', 'text/plain; charset=utf-8', 'app
   })
 }
 
-test('serves a manifest and an index without mediaType with the type that their fields show', async () => {
+test('serves a manifest and an index without mediaType with the type that their fields imply', async () => {
   const { there, name } = await scene((upstream) => (req, res) => {
     const reference = /\/manifests\/([^/]+)$/.exec(req.url ?? '')?.[1] ?? ''
     const digest = upstream.tags.get(reference) ?? reference
@@ -216,11 +216,11 @@ const offers: Record<string, (url: string) => string | string[]> = {
 }
 
 for (const [name, challenges] of Object.entries(offers)) {
-  test(`uses Bearer without a password where Basic is offered too, in ${name}`, async () => {
+  test(`uses Bearer without a password if Basic is offered too, in ${name}`, async () => {
     const { name: path } = await scene(challenging(challenges, ['Bearer t']))
     await puller.ok(200, 'GET', `${path}/manifests/1.0`)
   })
-  test(`uses Basic with a password where the token service does not know the account, in ${name}`, async () => {
+  test(`uses Basic with a password if the token service does not know the account, in ${name}`, async () => {
     const good = `Basic ${Buffer.from('me:words').toString('base64')}`
     const account = { username: 'me', password: 'words' }
     const only = (there: TestUpstream): Fault => {
@@ -273,7 +273,7 @@ for (const [name, link] of Object.entries(links)) {
   })
 }
 
-test('reports a page of tags that could not be read, reads the others and drops no tag for it', async () => {
+test('reports an unreadable page of tags, reads the others and deletes no tag because of it', async () => {
   const { there, repo } = await scene(paged(`${next}; rel="next"`), { mode: 'MODE_WATCH' })
   publish(there, '2.0')
   await runDuty(app, followUpstreams)
@@ -292,7 +292,7 @@ test('reports a page of tags that could not be read, reads the others and drops 
   assert.equal(born.digest, third)
 })
 
-test('brings referrers of all pages', async () => {
+test('copies referrers of all pages', async () => {
   const { there, name, image } = await scene(() => () => false)
   const subject = { mediaType: types.image, digest: image, size: there.contents.get(image)!.bytes.length }
   const config = there.add('{}', 'application/vnd.oci.empty.v1+json')

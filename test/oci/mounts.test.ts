@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { roleUids } from '../support/pinfold.ts'
 import { registryClient, startRegistry } from '../support/registry.ts'
 
-test('a mount without a source finds the blob in repos that the caller may read, among the first that have it', async () => {
+test('a mount without a source finds the blob in one of the first repositories that the caller can read', async () => {
   await using registry = await startRegistry()
   const { registryOperator, pusher, seed, registryAs } = registry
   const other = await seed.group('', { name: 'globex' })
@@ -27,7 +27,7 @@ test('a mount without a source finds the blob in repos that the caller may read,
   assert.equal(behind.status, 202)
 })
 
-test('a token that is not valid for the source gets a challenge for both repos, each once', async () => {
+test('a token without access to the mount source gets a challenge for both repositories, each once', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'a layer')

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ok } from '../support/expect.ts'
 import { codeOf, startRegistry, types } from '../support/registry.ts'
 
-test('a path of exactly 255 characters is pushed and pulled, and a longer one is refused', async () => {
+test('accepts a path of 255 characters for pushes and pulls, and refuses a longer one', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, operator, org } = registry
   const fits = `acme/${'a'.repeat(250)}`
@@ -28,7 +28,7 @@ test('a path of exactly 255 characters is pushed and pulled, and a longer one is
   assert.equal(repos.length, 2)
 })
 
-test('after a rename of an organization or a folder, the old path is gone and the new one works at once', async () => {
+test('after a rename of an organization or a folder, only the new path works, at once', async () => {
   await using registry = await startRegistry()
   const { pusher, registryOperator: client, operator, org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })

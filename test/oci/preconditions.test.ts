@@ -56,7 +56,7 @@ test('If-None-Match creates a tag only if it does not exist', async () => {
   assert.equal(await digestAt('made'), first.digest)
 })
 
-test('If-Match moves a tag only from the given digest', async () => {
+test('If-Match updates a tag only from the given digest', async () => {
   await put('moved', first)
   for (const ifMatch of [quoted(second), `W/${quoted(first)}`]) {
     const refused = await put('moved', second, { 'if-match': ifMatch })
@@ -68,7 +68,7 @@ test('If-Match moves a tag only from the given digest', async () => {
   assert.equal(await digestAt('moved'), first.digest)
 })
 
-test('a tag that is not there is not moved, and no repository is left behind', async () => {
+test('If-Match for a missing tag fails, and creates no repository', async () => {
   for (const ifMatch of ['*', quoted(first)]) {
     const refused = await put('missing', first, { 'if-match': ifMatch })
     assert.deepEqual([refused.status, refused.headers.etag], [412, undefined])
@@ -106,7 +106,7 @@ test('If-Match deletes a tag only if it has the given digest', async () => {
   }
 })
 
-test('a precondition is about a tag, and one that cannot be read is none', async () => {
+test('preconditions apply only to tags, and a malformed one is ignored', async () => {
   const bad: [string, Record<string, string>][] = [
     [first.digest, { 'if-match': quoted(first) }],
     [`${first.digest}?tag=a&tag=b`, { 'if-none-match': '*' }],
@@ -122,7 +122,7 @@ test('a precondition is about a tag, and one that cannot be read is none', async
   assert.equal(remove.status, 400)
 })
 
-test('a caller who may not move a tag is denied, and does not learn its digest', async () => {
+test('denies a caller without permission to update a tag, without revealing its digest', async () => {
   await put('kept', first)
   const refused = await put('kept', second, { 'if-match': quoted(second) }, registry.puller as never)
   assert.equal(refused.status, 403)
@@ -153,7 +153,7 @@ test('rejects an update of an immutable tag even if If-Match is correct', async 
   assert.deepEqual([await digestAt('fixed'), await movesOf('fixed')], [first.digest, before])
 })
 
-test('one of several clients that move a tag from the same digest succeeds in each round', async () => {
+test('one of several clients that update a tag from the same digest succeeds in each round', async () => {
   const writers = 16
   const rounds = 5
   const [made] = await Promise.all([image('start')])
@@ -184,7 +184,7 @@ test('one of several clients that move a tag from the same digest succeeds in ea
   assert.deepEqual(moves, path)
 })
 
-test('one of several clients that create a tag succeeds', async () => {
+test('one of several clients that create the same tag succeeds', async () => {
   const images: Descriptor[] = []
   for (let i = 0; i < 12; i++) images.push(await image(`maker ${i}`))
   const answers = await Promise.all(images.map((to) => put('won', to, { 'if-none-match': '*' })))
@@ -194,7 +194,7 @@ test('one of several clients that create a tag succeeds', async () => {
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 412]))
 })
 
-test('a request without a token gets no answer about preconditions', async () => {
+test('a request without a token gets no information from preconditions', async () => {
   const nobody = registryClient(registry.pusher.origin, undefined)
   const refused = await put('kept', second, { 'if-match': quoted(second) }, nobody as never)
   assert.equal(refused.status, 401)

@@ -280,7 +280,7 @@ async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; br
 /** Attacks and ways that succeed without a rule. A rule can only prevent these. */
 const possible = new Set<string>()
 for (const [name, attack] of Object.entries(attacks)) {
-  test(`${name} gets no young image in any way`, async () => {
+  test(`${name} cannot get a young image in any way`, async () => {
     const scene = await sceneOf(attack)
     now += 2 * hour
     for (const mode of ['SERVE_OLDER', 'DENY']) {
@@ -299,7 +299,7 @@ async function setMode(mode: string) {
   return (await registry.as(operatorUid)).call('PATCH', `/registry/v2/pullRules/${rule.uid}`, { mode })
 }
 
-test('a caller bound by a rule of a repository cannot copy its young images, whichever was configured first', async () => {
+test("a caller bound by a repository's policy cannot copy its young images, whichever was configured first", async () => {
   const { name, bad } = await sceneOf(attacks['a push of today']!)
   const source = repoUids.get(name)!
   const [api, operator] = [await registry.as(copier), await registry.as(operatorUid)]
@@ -332,6 +332,6 @@ test('a caller bound by a rule of a repository cannot copy its young images, whi
   assert.equal(headers['docker-content-digest'], bad.digest)
 })
 
-test('without a rule at least two hundred pairs of an attack and a way succeed', () => {
+test('without a policy, at least two hundred pairs of an attack and an entry point succeed', () => {
   assert.ok(possible.size >= 200, `${possible.size}`)
 })

@@ -48,7 +48,7 @@ async function scene(rule: Json) {
 const digestBy = async (client: RegistryClient, path: string) =>
   (await client.ok(200, 'GET', path)).headers['docker-content-digest']
 
-test('a bound caller gets the newest image that is old enough, with a warning, and others get the newest', async () => {
+test('a bound caller gets the newest image of the minimum age, with a warning, and others get the newest', async () => {
   const { name, first, as } = await scene({})
   const second = await (await on(10)).pushImage(name, 'stable')
   const free = await on(12)
@@ -63,7 +63,7 @@ test('a bound caller gets the newest image that is old enough, with a warning, a
   assert.equal(await digestBy(await as(), `${name}/manifests/${second.digest}`), second.digest)
 })
 
-test('a rule that denies names the digest that may be pulled, and the time when the present image may be', async () => {
+test('a denial names the digest that can be pulled now, and the time when the current image can be pulled', async () => {
   const { name, first, rule, as } = await scene({ mode: 'DENY', name: 'strict' })
   const second = await (await on(10)).pushImage(name, 'stable')
   await on(12)
@@ -81,7 +81,7 @@ test('a rule that denies names the digest that may be pulled, and the time when 
   assert.equal(resolved.body.chosen.digest, first.digest)
 })
 
-test('an image that is old enough passes with its children, signatures and referrers', async () => {
+test('allows an image of the minimum age with its children, signatures and referrers', async () => {
   const { name, as } = await scene({})
   const client = await on(1)
   const child = await client.pushImage(name)
@@ -107,7 +107,7 @@ test('an image that is old enough passes with its children, signatures and refer
   }
 })
 
-test('signatures, attestations and SBOMs of today pass, also under the config of an image', async () => {
+test('allows new signatures, attestations and SBOMs, also for the config of an image', async () => {
   const { name, first, as } = await scene({})
   const late = await on(19)
   const config = await late.pushBlob(name, '{"architecture":"","os":""}', types.config)
@@ -134,7 +134,7 @@ test('signatures, attestations and SBOMs of today pass, also under the config of
   }
 })
 
-test('rules apply to their tags except excluded ones, and ages count in the whole repository if the rule says so', async () => {
+test('policies apply to their tags except excluded ones, and optionally use the age in the whole repository', async () => {
   const { name, rule, as } = await scene({ tags: ['prod*', 'stable'], exceptTags: ['prod-hotfix'], countFrom: 'REPO' })
   const candidate = await (await on(10)).pushImage(name, 'candidate')
   const fix = await (await on(20)).pushImage(name, 'prod-hotfix')
@@ -157,7 +157,7 @@ test('rules apply to their tags except excluded ones, and ages count in the whol
   assert.equal((await (await as()).call('GET', `${name}/manifests/prod`)).status, 403)
 })
 
-test('the largest minimum age of several rules applies, and a rule for a group applies to all identities below it', async () => {
+test('the largest minimum age applies, and a policy for a group applies to all identities below it', async () => {
   const { name, first, as } = await scene({ minAge: '2d' })
   const second = await (await on(10)).pushImage(name, 'stable')
   await on(13)
@@ -171,7 +171,7 @@ test('the largest minimum age of several rules applies, and a rule for a group a
   assert.equal(await digestBy(await as(), `${name}/manifests/stable`), second.digest, 'at once')
 })
 
-test('an exception lets one digest and its children pass until it ends', async () => {
+test('an exemption allows one digest and its children until it expires', async () => {
   const { name, first, repo, as } = await scene({})
   const client = await on(10)
   const child = await client.pushImage(name)
@@ -209,7 +209,7 @@ test('an exception lets one digest and its children pass until it ends', async (
   assert.equal(audit.length, 3)
 })
 
-test('rules and exemptions of a repository or folder do not apply beside it', async () => {
+test('policies and exemptions of one repository or folder do not apply to its siblings', async () => {
   const { api, ...client } = await on(0)
   const folders = [await registry.seed.group(registry.org.uid), await registry.seed.group(registry.org.uid)]
   const names = folders.flatMap(({ name }) => [`acme/${name}/one`, `acme/${name}/two`])
@@ -251,7 +251,7 @@ test('rules and exemptions of a repository or folder do not apply beside it', as
   }
 })
 
-test('an observing rule changes nothing, and the event of a pull has its verdict', async () => {
+test('a policy in dry-run mode changes nothing, and the pull event contains its verdict', async () => {
   const { name, rule, as } = await scene({ mode: 'OBSERVE', name: 'to try' })
   const second = await (await on(10)).pushImage(name, 'stable')
   await on(12)
@@ -270,7 +270,7 @@ async function resultsOfLast(): Promise<unknown> {
   return JSON.parse(row!.body).policy_results
 }
 
-test('rules can be read, listed, changed and deleted, and invalid values are refused', async () => {
+test('policies can be read, listed, changed and deleted, and invalid values are refused', async () => {
   const { repo, rule } = await scene({ name: 'one' })
   const { api } = await on(1)
   const path = '/registry/v2/pullRules'
@@ -303,7 +303,7 @@ test('rules can be read, listed, changed and deleted, and invalid values are ref
   assert.equal((await api.get(`${path}/${rule.uid}`)).status, 404)
 })
 
-test('a pull without rules makes no further queries', async () => {
+test('a pull without policies runs no further queries', async () => {
   let clock = 0
   await using plain = await startRegistry({ monotonic: () => clock })
   for (const tag of ['stable', 'other']) await plain.pusher.pushImage('acme/app', tag)

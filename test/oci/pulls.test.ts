@@ -33,7 +33,7 @@ const silent = {
   dropped: (count: number) => assert.equal(count, 0),
 }
 
-test('counts unwanted pulls by digest, caller and day, without events', async () => {
+test('counts pulls without a subscription by digest, caller and day, without events', async () => {
   let now = '2026-03-01T23:59:59.000Z'
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { pusher, puller } = registry
@@ -60,7 +60,7 @@ test('counts unwanted pulls by digest, caller and day, without events', async ()
   assert.equal(await pullEvents(registry), 0)
 })
 
-test('pulls without a credential are counted as one caller, from all addresses', async () => {
+test('counts pulls without a credential as one caller, from all addresses', async () => {
   await using registry = await startRegistry({ publicOrg: 'acme', trustedProxies: ['127.0.0.1'] })
   const { pusher, anonymous, nobody } = registry
   await pusher.pushImage(name, 'latest')
@@ -74,7 +74,7 @@ test('pulls without a credential are counted as one caller, from all addresses',
   )
 })
 
-test('a million pulls of one manifest are one row, and those of very many callers are few rows', async () => {
+test('a million pulls of one manifest use one row, and pulls of very many callers use few rows', async () => {
   await using registry = await startRegistry()
   const { app } = registry
   const now = '2026-03-01T12:00:00.000Z'
@@ -103,7 +103,7 @@ test('a million pulls of one manifest are one row, and those of very many caller
   assert.equal(late.find(({ caller }) => caller === '')?.gets, 1)
 })
 
-test('counts that cannot be written are written later, and when the server stops', async () => {
+test('writes failed counts later, and when the server stops', async () => {
   await using registry = await startRegistry()
   let down = true
   const db = {
@@ -131,7 +131,7 @@ test('limits the counts that wait for an unavailable database', () => {
   return assert.rejects(usage.flush()).then(() => assert.deepEqual(left, [10_000]))
 })
 
-test('reports events of pulls only if they were wanted and dropped: as a number, and as one line of the log', async () => {
+test('reports dropped pull events only if they were selected: as a number, and as one log line', async () => {
   await using registry = await startRegistry({ registryEventsPerOrganization: 2, clock: () => new Date('2026-03-01') })
   const { app, pusher, puller, org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })
@@ -164,7 +164,7 @@ test('reports events of pulls only if they were wanted and dropped: as a number,
   ])
 })
 
-test('a pull is an event if a subscription wants it, from the next pull on, and is counted as well', async () => {
+test('a pull sends an event as soon as a subscription selects it, and is also counted', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, operator, org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })
@@ -205,7 +205,7 @@ test('a pull is an event if a subscription wants it, from the next pull on, and 
   )
 })
 
-test('a pull is an event while a stream that may show it is open', async () => {
+test('a pull sends an event while an open stream can show it', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, url, seed, org, operator } = registry
   await pusher.pushImage(name, 'v1')
@@ -246,7 +246,7 @@ test('a pull is an event while a stream that may show it is open', async () => {
   assert.equal(await pulls(), 0)
 })
 
-test('a change of subscriptions by another server applies after half a second', async () => {
+test('a subscription change on another server has effect after half a second', async () => {
   await using registry = await startRegistry()
   const { db } = registry.app
   const { org, seed } = registry
@@ -270,7 +270,7 @@ test('a change of subscriptions by another server applies after half a second', 
   assert.equal(await audience.includes(org.uid), true)
 })
 
-test('old counts are deleted, except the last ones of a manifest that exists', async () => {
+test('deletes old counts, except the latest ones of an existing manifest', async () => {
   await using registry = await startRegistry({ clock: () => new Date('2026-06-01T00:00:00.000Z') })
   const { app, pusher, registryOperator } = registry
   const [kept, gone] = [await pusher.pushImage(name, 'kept'), await pusher.pushImage(name, 'gone')]
@@ -299,7 +299,7 @@ test('old counts are deleted, except the last ones of a manifest that exists', a
   )
 })
 
-test('blobs are not counted, however many there are', async () => {
+test('does not count pulls of blobs', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const { digest } = await pusher.pushBlob(name, 'content')
@@ -308,7 +308,7 @@ test('blobs are not counted, however many there are', async () => {
   assert.deepEqual(await usageOf(registry), [])
 })
 
-test('after a week the callers of a day are one number, but for the last ones of a manifest that is there', async () => {
+test('after a week, merges the callers of a day into one number, except the latest ones of an existing manifest', async () => {
   await using registry = await startRegistry({ clock: () => new Date('2026-06-01T00:00:00.000Z') })
   const { app, pusher } = registry
   const { digest } = await pusher.pushImage(name, 'v1')
@@ -342,7 +342,7 @@ test('after a week the callers of a day are one number, but for the last ones of
   assert.deepEqual(await rows(digest), expected, 'the second time there is nothing to do')
 })
 
-test('adding to a count and looking up who is counted use the key of the table', async () => {
+test('adding to a count and listing callers use the key of the table', async () => {
   await using registry = await startRegistry()
   const { db } = registry.app
   const plan = await db.plan(sql`

@@ -7,7 +7,7 @@ import { codeOf, digestOf, imageOf, indexOf, startRegistry, types } from '../sup
 const name = 'acme/team/app'
 const path = (reference: string) => `${name}/manifests/${reference}`
 
-test('an image that was pushed is pulled by tag and by digest', async () => {
+test('a pushed image can be pulled by tag and by digest', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const layer = await pusher.pushBlob(name, randomBytes(3000))
@@ -50,7 +50,7 @@ test('returns the error code for each kind of missing content', async () => {
   assert.equal(codeOf(refused), 'DENIED')
 })
 
-test('a tag has the time of its last move, and answers conditional requests with it', async () => {
+test('a tag response has the time of its last update, and supports conditional requests with it', async () => {
   let now = Date.parse('2026-03-01T10:00:00.500Z')
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { pusher, puller } = registry
@@ -73,7 +73,7 @@ test('a tag has the time of its last move, and answers conditional requests with
   assert.equal(byDigest.headers['last-modified'], undefined)
 })
 
-test('accepts every kind of manifest that clients push, if all of its children exist', async () => {
+test('accepts each kind of manifest that clients push, if all of its children exist', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const image = await pusher.pushImage(name)
@@ -151,7 +151,7 @@ test('a push by digest sets all tags of its parameters, or none', async () => {
   assert.equal((await pusher.call('PUT', `${path(digest)}?${many}`, { body, headers })).status, 414)
 })
 
-test('content may be named by sha512', async () => {
+test('accepts content with a sha512 digest', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const content = randomBytes(2000)
@@ -174,7 +174,7 @@ test('content may be named by sha512', async () => {
   await pusher.ok(404, 'GET', path(digestOf(body)))
 })
 
-test('a digest can be pulled after its tag has moved or was deleted, until it is deleted itself', async () => {
+test('a digest can be pulled after its tag is updated or deleted, until the digest itself is deleted', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const first = await pusher.pushImage(name, 'v1')
@@ -197,7 +197,7 @@ test('a digest can be pulled after its tag has moved or was deleted, until it is
   await puller.ok(200, 'GET', path('v1'))
 })
 
-test('a blob that a manifest needs cannot be deleted, and one that no manifest needs can', async () => {
+test('a blob that a manifest needs cannot be deleted; other blobs can', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const layer = await pusher.pushBlob(name, randomBytes(10))
@@ -215,7 +215,7 @@ test('a blob that a manifest needs cannot be deleted, and one that no manifest n
   await pusher.ok(404, 'DELETE', `${name}/blobs/${layer.digest}`)
 })
 
-test('a repo that is deleted takes everything with it, and can be pushed again', async () => {
+test('deleting a repository deletes all its content, and it can be pushed again', async () => {
   await using registry = await startRegistry()
   const { pusher, operator } = registry
   const image = await pusher.pushImage(name, 'v1')

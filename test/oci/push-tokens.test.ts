@@ -45,7 +45,7 @@ async function person(pinfold: Pinfold, group: string, role: string): Promise<{ 
   return { uid, client: await pinfold.as(uid) }
 }
 
-test('a push token pushes and pulls in its scope, and records name its maker and the token itself', async () => {
+test('a push token pushes and pulls in its scope, and records name its creator and the token', async () => {
   await using registry = await startRegistry()
   const { org } = registry
   const team = await registry.seed.group(org.uid, { name: 'team' })
@@ -82,7 +82,7 @@ test('a push token pushes and pulls in its scope, and records name its maker and
   assert.ok(!JSON.stringify(log).includes(made.secret))
 })
 
-test('without push it only pulls, and with repositories it reaches no other', async () => {
+test('a token without push can only pull, and a token with repositories can use only these', async () => {
   await using registry = await startRegistry()
   const { org, pusher } = registry
   await pusher.pushImage('acme/app', 'v1')
@@ -110,7 +110,7 @@ test('without push it only pulls, and with repositories it reaches no other', as
   assert.deepEqual(catalog.body.repositories, ['acme/app'])
 })
 
-test('a token never has more rights than its maker has now, and ends with the maker', async () => {
+test('a token never has more rights than its creator has now, and ends with the creator', async () => {
   await using registry = await startRegistry()
   const { org, operator } = registry
   await registry.seed.repo(org.uid, { name: 'app' })
@@ -136,7 +136,7 @@ test('a token never has more rights than its maker has now, and ends with the ma
   assert.deepEqual(rows, [])
 })
 
-test('a revoked token and tokens issued for it are refused at once, and so is an expired one', async () => {
+test('refuses a revoked or expired token, and the tokens issued for it, at once', async () => {
   let time = Date.now()
   await using registry = await startRegistry({ clock: () => new Date(time) })
   const { org } = registry
@@ -171,7 +171,7 @@ test('a revoked token and tokens issued for it are refused at once, and so is an
   assert.equal(ok(await again.get('/control/v1/pushTokens')).pushTokens.length, 0)
 })
 
-test('nothing but the user name and the secret together opens the registry, and nothing opens the API', async () => {
+test('requires user name and secret together for the registry, and refuses both for the API', async () => {
   await using registry = await startRegistry({ ...noMinutePasses, refusalsPerSource: 12 })
   const { org } = registry
   await registry.seed.repo(org.uid, { name: 'app' })
@@ -207,7 +207,7 @@ test('nothing but the user name and the secret together opens the registry, and 
   assert.equal((await ask(registry, one, 'repository:acme/app:pull')).status, 200)
 })
 
-test('creating a token requires its capabilities, by bindings and with a token that was not narrowed', async () => {
+test('creating a token requires its capabilities, from bindings and in a token without limits', async () => {
   await using registry = await startRegistry()
   const { org, seed } = registry
   const path = `/control/v1/pushTokens/${org.uid}`
@@ -251,7 +251,7 @@ test('creating a token requires its capabilities, by bindings and with a token t
   assert.equal((await puller.post(path, { name: 'x' })).status, 429)
 })
 
-test('members who manage a group see and revoke the tokens of others there, and other callers do not', async () => {
+test('members who manage a group can list and revoke the tokens of others there; other callers cannot', async () => {
   await using registry = await startRegistry()
   const { org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })
@@ -280,7 +280,7 @@ test('members who manage a group see and revoke the tokens of others there, and 
   assert.equal((await registry.events()).filter((type) => type.includes('push_token.revoked')).length, 2)
 })
 
-test('the operator can have push tokens too, with no more rights than they name', async () => {
+test('the operator can have push tokens too, limited to the rights in the token', async () => {
   await using registry = await startRegistry()
   const made = await make(registry.operator, registry.org.uid, { push: true })
   assert.deepEqual(await actions(registry, made, 'acme/app'), ['pull', 'push'])
@@ -297,7 +297,7 @@ test('a token is deleted with its group', async () => {
   assert.equal((await ask(registry, made, '')).status, 401)
 })
 
-test('a token ends when the provider of its maker is deleted', async () => {
+test('a token ends when the sign-in provider of its creator is deleted', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org, idp } = scene
   scene.somebody()
@@ -310,7 +310,7 @@ test('a token ends when the provider of its maker is deleted', async () => {
   assert.match(last!, /push_token\.revoked/)
 })
 
-test('a token ends with the session that created it if that may have been stolen, but not when its maker signs out', async () => {
+test('a token ends with its session if that session may be stolen, but not when its creator signs out', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org } = scene
   scene.somebody()
@@ -333,7 +333,7 @@ test('a token ends with the session that created it if that may have been stolen
   assert.equal((await ask(pinfold, made, '')).status, 401)
 })
 
-test('a session that ends while it asks for a push token makes none', async () => {
+test('a session that ends during the request creates no push token', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org } = scene
   scene.somebody()
@@ -345,7 +345,7 @@ test('a session that ends while it asks for a push token makes none', async () =
   assert.deepEqual(await pinfold.app.db.all(sql`SELECT uid FROM push_tokens`), [])
 })
 
-test('a token that was made through a provider of the settings is refused once they no longer trust that provider', async () => {
+test('refuses a token created through a server-wide provider after the provider is removed from the settings', async () => {
   await using issuer = await startIssuer()
   const peopleIssuers = [{ issuer: issuer.url, audience: 'people' }]
   const settings = { allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'], openSignIn: true, peopleIssuers }
@@ -361,7 +361,7 @@ test('a token that was made through a provider of the settings is refused once t
   assert.equal((await ask(registry, made, '')).status, 401)
 })
 
-test('a checksum distinguishes a secret from texts that only look like one', () => {
+test('a checksum distinguishes a secret from similar text', () => {
   const secret = newPushSecret()
   assert.ok(isPushSecret(secret))
   assert.ok(!isPushSecret(`${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`))

@@ -42,7 +42,7 @@ async function blobsOf(door: RegistryClient) {
   return { layer, config, manifest: JSON.stringify(imageOf(config, [layer])) }
 }
 
-test('a push during the removal of a blob gets the error that the blob is missing', { skip }, async () => {
+test('a push during the deletion of a blob gets the error that the blob is missing', { skip }, async () => {
   await using place = await scene()
   const { registry, doors } = place
   const { layer, manifest } = await blobsOf(doors[0])
@@ -60,7 +60,7 @@ test('a push during the removal of a blob gets the error that the blob is missin
   await checkUsage(registry)
 })
 
-test('a collection that comes while a manifest takes a blob leaves it there', { skip }, async () => {
+test('a garbage collection during the push of a manifest keeps its blobs', { skip }, async () => {
   await using place = await scene({ blobGraceSeconds: 0 })
   const { registry, doors } = place
   const { layer } = await blobsOf(doors[0])
@@ -95,7 +95,9 @@ async function holdRepo(
   return { [Symbol.asyncDispose]: () => client.end() }
 }
 
-test('a repo that many pushes wait for does not block other repos, and each push gets its turn', { skip }, async () => {
+test('many pushes that wait for one repository do not block other repositories, and each push completes', {
+  skip,
+}, async () => {
   await using registry = await startRegistry({ jobs: [] })
   const { pusher, operator } = registry
   const { manifest } = await blobsOf(pusher)
@@ -114,7 +116,7 @@ test('a repo that many pushes wait for does not block other repos, and each push
   assert.deepEqual([...statuses], [201])
 })
 
-test('two repos that are being deleted elsewhere leave connections for requests to other repos', {
+test('two repositories that another node deletes leave connections for requests to other repositories', {
   skip,
 }, async () => {
   await using registry = await startRegistry({ jobs: [] })
@@ -149,7 +151,7 @@ test('two repos that are being deleted elsewhere leave connections for requests 
   )
 })
 
-test('one tag that many push, move and delete at two servers is always what its ledger says', async () => {
+test('a tag that many clients push, update and delete on two servers always equals its tag history', async () => {
   await using place = await scene()
   const { registry, doors } = place
   const { config } = await blobsOf(doors[0])
@@ -192,7 +194,7 @@ test('one tag that many push, move and delete at two servers is always what its 
   await checkUsage(registry)
 })
 
-test('an organization never stores more than its limit, on any of its servers', async () => {
+test('an organization never stores more than its quota, on any of its servers', async () => {
   await using place = await scene()
   const { registry, doors } = place
   await blobsOf(doors[0])
@@ -214,7 +216,7 @@ test('an organization never stores more than its limit, on any of its servers', 
   assert.equal(after!.bytes, limit)
 })
 
-test('a repo that is deleted while clients push to it leaves nothing behind', async () => {
+test('a repository deleted during pushes leaves no rows or content', async () => {
   await using place = await scene()
   const { registry, doors } = place
   for (let round = 0; round < 3; round++) {

@@ -52,7 +52,7 @@ const begin = async ({ pusher }: TestRegistry): Promise<string> =>
 
 const partsOnDisk = ({ app }: TestRegistry): string[] => readdirSync(join(app.config.data, 'blobs', 'uploads'))
 
-test('counts each content of an organization once, and refuses bytes above the quota', async () => {
+test('counts the content of an organization once, and refuses bytes above the quota', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   await pusher.pushBlob(name, text(600))
@@ -84,7 +84,7 @@ test('counts each content of an organization once, and refuses bytes above the q
   await checkUsage(registry)
 })
 
-test('an upload in many pieces is refused once it exceeds the quota, is ended then, and no longer counts', async () => {
+test('refuses and ends an upload in many parts once it exceeds the quota, and stops counting it', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   await set(registry, { bytes: 1000 })
@@ -113,7 +113,7 @@ test('an upload in many pieces is refused once it exceeds the quota, is ended th
   await checkUsage(registry)
 })
 
-test('a length that cannot fit is refused before the body comes, and a body without a length while it does', async () => {
+test('refuses a length above the quota before the body arrives, and a body without a length while it arrives', async () => {
   await using registry = await startRegistry({ blobs: '', requestTimeoutMs: 3000 })
   const { pusher, port } = registry
   await set(registry, { bytes: 100_000 })
@@ -144,7 +144,7 @@ test('a length that cannot fit is refused before the body comes, and a body with
   assert.equal((await used(registry)).bytes, 0)
 })
 
-test('one of several concurrent pushes that fit alone but not together succeeds', async () => {
+test('only one of several concurrent pushes succeeds if they fit into the quota alone but not together', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   await pusher.pushBlob(name, 'a')
@@ -203,7 +203,7 @@ async function serveSlow(
 const sendFor = (step: 'hold' | 'keep', by: RegistryClient, to: string, body: string) =>
   step === 'hold' ? by.call('PATCH', to, { body }) : by.call('PUT', `${to}?digest=${digestOf(body)}`, { body })
 
-test('received bytes count until they are stored, however long the disk takes', async () => {
+test('received bytes count until they are stored, however slow the disk is', async () => {
   await using registry = await startRegistry()
   const { pusher, app } = registry
   await pusher.pushBlob(name, text(40))
@@ -223,7 +223,7 @@ test('received bytes count until they are stored, however long the disk takes', 
   await checkUsage(registry)
 })
 
-test('bytes that several servers receive at the same time are checked against the quota when they are stored', async () => {
+test('checks bytes that several servers receive at once against the quota when they are stored', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher, app } = registry
   await pusher.pushBlob(name, text(40))
@@ -246,7 +246,7 @@ test('bytes that several servers receive at the same time are checked against th
   await checkUsage(registry)
 })
 
-test('a refused body takes no space from other uploads', async () => {
+test('a refused body uses no space of other uploads', async () => {
   await using registry = await startRegistry()
   const { app } = registry
   await set(registry, { bytes: 100 })
@@ -267,7 +267,7 @@ test('a refused body takes no space from other uploads', async () => {
   assert.equal(app.incoming.size, 0)
 })
 
-test('a mount and a manifest need room as a push does', async () => {
+test('a mount and a manifest count for the quota like a push', async () => {
   await using registry = await startRegistry()
   const { pusher, registryOperator } = registry
   await registry.seed.group('', { name: 'other' })
@@ -293,7 +293,7 @@ test('a mount and a manifest need room as a push does', async () => {
   await checkUsage(registry)
 })
 
-test('an organization above a new limit keeps its content, allows pulls and deletions, and refuses additions', async () => {
+test('an organization above a lowered quota keeps its content and allows pulls and deletions, but no pushes', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const image = await pusher.pushImage(name, 'v1')
@@ -316,7 +316,7 @@ test('an organization above a new limit keeps its content, allows pulls and dele
   await checkUsage(registry)
 })
 
-test('a push creates no more repos and folders than the organization may have', async () => {
+test('a push creates no more repositories and folders than the quota of the organization', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   await pusher.pushBlob('acme/team/one', 'a')
@@ -330,7 +330,7 @@ test('a push creates no more repos and folders than the organization may have', 
   assert.deepEqual(await used(registry), { ...(await used(registry)), repositories: 2, groups: 1 })
 })
 
-test('an organization has no more open uploads than its limit, also if many begin at the same time', async () => {
+test('an organization has no more open uploads than its limit, also if many start at once', async () => {
   await using registry = await startRegistry({ quotaUploads: 3 })
   const { pusher } = registry
   await pusher.pushBlob(name, 'a')
@@ -351,7 +351,7 @@ test('an organization has no more open uploads than its limit, also if many begi
   await checkUsage(registry)
 })
 
-test('an upload comes in no more pieces than its limit, and can still be closed', async () => {
+test('an upload has no more parts than its limit, and can still be completed', async () => {
   await using registry = await startRegistry({ quotaUploadPieces: 3 })
   const { pusher } = registry
   const location = await begin(registry)

@@ -18,7 +18,7 @@ async function challengeOf({ listenPort }: Server, headers: Headers): Promise<st
 
 const realmOf = async (server: Server, headers: Headers) => (await challengeOf(server, headers))?.[0]
 
-test('a server on loopback is called by each name of loopback, and by no other', async () => {
+test('a server on loopback accepts each loopback name, and no other', async () => {
   await using pinfold = await startPinfold()
   const { port } = pinfold
   const ours = new URL(pinfold.url).host
@@ -39,7 +39,7 @@ test('a server on loopback is called by each name of loopback, and by no other',
   }
 })
 
-test('over HTTP the token of one name is good under another, since it is for the service', async () => {
+test('over HTTP, a token issued for one name works under another, because it is for the service', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   const host = `localhost:${registry.port}`
@@ -49,7 +49,7 @@ test('over HTTP the token of one name is good under another, since it is for the
   await client.ok(200, 'GET', 'acme/app/manifests/v1')
 })
 
-test('a URL of another host stands for a proxy in front, so that loopback is no name of the server', async () => {
+test('a URL with another host means a proxy in front, so loopback is not a name of the server', async () => {
   await using pinfold = await startPinfold({ url: 'https://registry.example.com' })
   for (const host of [`localhost:${pinfold.listenPort}`, `127.0.0.1:${pinfold.listenPort}`, 'localhost']) {
     assert.equal(await realmOf(pinfold, { host }), 'https://registry.example.com/token')
@@ -57,7 +57,7 @@ test('a URL of another host stands for a proxy in front, so that loopback is no 
   assert.equal(await realmOf(pinfold, { host: 'registry.example.com:443' }), 'https://registry.example.com/token')
 })
 
-test('further names come from the setting, with their scheme and the names below them', async () => {
+test('accepts further names from the setting, with their scheme and their subdomains', async () => {
   await using pinfold = await startPinfold({
     url: 'https://registry.example.com',
     hosts: ['mirror.internal:5000', 'http://registry.localhost:8080', 'edge.registry.example.com'],
@@ -76,7 +76,7 @@ test('further names come from the setting, with their scheme and the names below
   }
 })
 
-test('the part before a further host name is a folder; the name itself is no folder, also below the URL', async () => {
+test('a subdomain of a further host name is a folder; the name itself is not, also below the URL', async () => {
   await using registry = await startRegistry({
     url: 'https://example.com',
     hosts: ['edge.example.com', 'mirror.internal'],
@@ -96,7 +96,7 @@ test('the part before a further host name is a folder; the name itself is no fol
   assert.equal(codeOf(await pusher.call('GET', 'acme/app/manifests/v1', at('-.mirror.internal'))), 'NAME_INVALID')
 })
 
-test('a trusted proxy reports the host that the client has used, and TLS', async () => {
+test('a trusted proxy forwards the host name of the client and TLS', async () => {
   await using pinfold = await startPinfold({ trustedProxies: ['127.0.0.1'] })
   const { port, url } = pinfold
   const ours = `127.0.0.1:${port}`
@@ -125,13 +125,13 @@ test('a trusted proxy reports the host that the client has used, and TLS', async
   }
 })
 
-test('behind TLS the realm is https, whatever the last hop was', async () => {
+test('behind TLS the realm is https, whatever protocol the proxy uses', async () => {
   await using pinfold = await startPinfold({ url: 'https://registry.example.com', trustedProxies: ['127.0.0.1'] })
   const headers = { host: 'registry.example.com', 'x-forwarded-proto': 'http' }
   assert.equal(await realmOf(pinfold, headers), 'https://registry.example.com/token')
 })
 
-test('host headers of other clients are ignored', async () => {
+test('ignores forwarded host headers of untrusted clients', async () => {
   for (const trustedProxies of [[], ['203.0.113.1']]) {
     await using pinfold = await startPinfold({ trustedProxies })
     const headers = { 'x-forwarded-host': 'evil.example.com', 'x-forwarded-proto': 'https' }

@@ -5,7 +5,7 @@ import { codeOf, digestOf, imageOf, indexOf, startRegistry, types } from '../sup
 
 const name = 'acme/app'
 
-test('artifacts are found by the manifest that they are about, and by their type', async () => {
+test('finds artifacts by their subject manifest and by their type', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const subject = await pusher.pushImage(name, 'v1')
@@ -64,7 +64,7 @@ test('artifacts are found by the manifest that they are about, and by their type
   assert.equal((await puller.call('GET', `other/none/referrers/${subject.digest}`)).status, 403)
 })
 
-test('a subject may be pushed after its referrers', async () => {
+test('a subject can be pushed after its referrers', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const subject = { mediaType: types.image, digest: digestOf('not here yet'), size: 5 }
@@ -73,7 +73,7 @@ test('a subject may be pushed after its referrers', async () => {
   assert.equal(body.manifests.length, 1)
 })
 
-test('a long list is served in pages of a bounded size', async () => {
+test('serves a long list in pages of a limited size', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const subject = await pusher.pushImage(name, 'v1')

@@ -29,7 +29,7 @@ const stranger = async (registry: TestRegistry) => {
   return { uid: uid as string, org: other.uid as string, ...(await registry.registryAs(uid)) }
 }
 
-test('a refusal of an outsider is no event, and is a line of the log with caller, request and reason', async () => {
+test('a refused request of a caller outside the organization sends no event, and is logged with caller and reason', async () => {
   let now = '2026-03-01T12:30:00.000Z'
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { app, pusher, org, seed } = registry
@@ -76,7 +76,7 @@ test('a refusal of an outsider is no event, and is a line of the log with caller
   )
 })
 
-test('an outsider who pulls a missing public image leaves no event', async () => {
+test('a caller outside the organization who pulls a missing public image sends no event', async () => {
   await using registry = await startRegistry({ publicOrg: 'acme' })
   const { app, pusher, org, seed, anonymous, nobody } = registry
   await seed.subscription(org.uid)
@@ -90,7 +90,7 @@ test('an outsider who pulls a missing public image leaves no event', async () =>
   assert.deepEqual([line!.caller, line!.code, line!.repository], ['anonymous', 'MANIFEST_UNKNOWN', name])
 })
 
-test('a member without push permission is in the log, and one who has mistyped a tag is not', async () => {
+test('logs a member without push permission, but not a member with a mistyped tag', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org } = registry
   await pusher.pushImage(name, 'v1')
@@ -104,7 +104,7 @@ test('a member without push permission is in the log, and one who has mistyped a
   ])
 })
 
-test('owners read the log of their group and below it, page by page, and other callers do not', async () => {
+test('owners can read the log of their group and below in pages; other callers cannot', async () => {
   await using registry = await startRegistry()
   const { app, org, seed, operator } = registry
   const [team, aside] = [await seed.group(org.uid, { name: 'team' }), await seed.group(org.uid, { name: 'aside' })]
@@ -128,7 +128,7 @@ test('owners read the log of their group and below it, page by page, and other c
   assertNotFound(await operator.get(path(none)), 'iam.pinfold.dev/Group', none)
 })
 
-test('nothing is kept as it came, and a credential in the place of a tag is not kept at all', async () => {
+test('stores no raw input, and no credential sent as a tag', async () => {
   await using registry = await startRegistry()
   const { org, seed, app } = registry
   await seed.repo(org.uid, { name: 'app' })
@@ -163,7 +163,7 @@ const request = (group: string, caller: string, more: Partial<RefusedRequest> = 
   ...more,
 })
 
-test('a flood takes no space from others: between writes, in the table, or by paths', async () => {
+test('many refused requests use no space of others: between writes, in the table, or by paths', async () => {
   await using registry = await startRegistry()
   const { app } = registry
   const log = createRefusalLog(app.db, (error) => assert.fail(String(error)))
@@ -241,7 +241,7 @@ test("between two writes, strangers take no room of an organization's people, no
   await log.close()
 })
 
-test('a person with a binding in the organization is no outsider, and the path of the mistake is kept', async () => {
+test('a person with a binding in the organization counts as inside, and the mistyped path is stored', async () => {
   await using registry = await startRegistry()
   const { org, seed } = registry
   const { uid } = await seed.person()
@@ -252,7 +252,7 @@ test('a person with a binding in the organization is no outsider, and the path o
   assert.equal(line!.repository, 'acme/mistyped')
 })
 
-test('the refusals of a folder include none of the folders beside it', async () => {
+test('the refused requests of a folder exclude those of sibling folders', async () => {
   await using registry = await startRegistry()
   const { app, org, operator, seed } = registry
   const folders = [await seed.group(org.uid), await seed.group(org.uid)].map(({ uid }) => String(uid)).sort()
@@ -273,7 +273,7 @@ test('the refusals of a folder include none of the folders beside it', async () 
   assert.deepEqual(await seen(org.uid), reached)
 })
 
-test('refusals are kept for thirty days', async () => {
+test('keeps refused requests for thirty days', async () => {
   await using registry = await startRegistry({ clock: () => new Date('2026-03-31T12:00:00.000Z') })
   const { app } = registry
   for (const day of ['01-01', '02-27', '03-05']) {

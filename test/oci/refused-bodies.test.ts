@@ -61,7 +61,7 @@ const requests: [method: string, path: string][] = [
 ]
 
 for (const [method, path] of requests) {
-  test(`${method} ${path} with 6 MB and no token gets its whole answer before any reset`, async () => {
+  test(`${method} ${path} with 6 MB and no token gets its whole response before any connection reset`, async () => {
     const { status, body, frames } = await send(method, path, 6 * 1024 * 1024)
     assert.equal(status, 401)
     assert.doesNotThrow(() => JSON.parse(body))

@@ -64,7 +64,7 @@ async function addsNothing(registry: TestRegistry, push: () => Promise<Reply>): 
   return reply!
 }
 
-test('a repository above the quota leaves none of its folders behind', async () => {
+test('a repository above the quota leaves no created folders behind', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushBlob('acme/there', content)
   await set(registry, { repositories: 1 })
@@ -227,7 +227,7 @@ async function interrupted(registry: TestRegistry) {
   }
 }
 
-test('a push that loses the last room to another one makes no repository', async () => {
+test('a push that loses the last free quota to another push creates no repository', async () => {
   await using registry = await startRegistry()
   // Client that may push to one organization and pull from the other.
   const { seed, registryOperator: pusher } = registry

@@ -54,7 +54,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
   'keeps the last instead': (uid) => change(uid, { keepDaysAfter: 0, keepLast: 1 }),
   'is deleted': end,
 })) {
-  test(`a digest that a tag left before the rule keeps its date when the rule ${what}`, async () => {
+  test(`a digest that a tag left before the rule existed keeps its date when the rule ${what}`, async () => {
     const at = await place()
     const { digest, client } = await leftBefore(at)
     const until = isoIn(40)
@@ -77,7 +77,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
   })
 }
 
-test('a digest that a tag points to when its rule ends is kept as long from then on, but later digests are not', async () => {
+test('when a rule ends, the current digest of a tag stays protected for its time, but later digests are not', async () => {
   const at = await place()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   const client = await pushing()
@@ -99,7 +99,7 @@ test('a digest that a tag points to when its rule ends is kept as long from then
   ok(await (await owner()).delete(`/registry/v2/repos/${at.repo}`))
 })
 
-test('the date of a tag that moved twice within a millisecond stays when the rule is changed within it', async () => {
+test('a rule change within the same millisecond keeps the date of a tag that was updated twice in it', async () => {
   const at = await place()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   const client = await pushing()
@@ -110,7 +110,7 @@ test('the date of a tag that moved twice within a millisecond stays when the rul
   assert.ok((await untilOf(at, digest)) >= until, until)
 })
 
-test('a digest that is kept forever stays so until a member breaks the retention with a reason', async () => {
+test('a digest kept forever stays so until a member overrides the retention with a reason', async () => {
   const at = await place()
   const { digest } = await leftBefore(at)
   const uid = await rule(at.folder, { tags: ['v*'], forever: true })
@@ -127,7 +127,7 @@ test('a digest that is kept forever stays so until a member breaks the retention
   )
 })
 
-test('the date of an untagged digest stays when the rule ends, when a tag is added, and when the tag is deleted again', async () => {
+test('an untagged digest keeps its date when the rule ends, and when a tag is added and deleted', async () => {
   const at = await place()
   const client = await pushing()
   const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]
@@ -149,7 +149,7 @@ test('the date of an untagged digest stays when the rule ends, when a tag is add
   assert.equal(body.details[0].reason, 'CONTENT_KEPT')
 })
 
-test('an untagged digest blocks the deletion of its repo until a fixed date, also of a former rule; a digest with a tag does not', async () => {
+test('an untagged digest blocks deletion of its repository until its date, also of a former rule; tagged digests do not', async () => {
   const [tagged, both, former] = [await place(), await place(), await place()]
   const client = await pushing()
   for (const { name } of [tagged, both, former]) await client.pushImage(name, 'v1')
@@ -175,7 +175,7 @@ test('an untagged digest blocks the deletion of its repo until a fixed date, als
   for (const at of [both, former]) ok(await remove(at))
 })
 
-test('no plan deletes a digest that a former rule protects, whatever the present rules are', async () => {
+test('no deletion plan deletes a digest that a former rule protects, whatever the current rules are', async () => {
   const at = await place()
   const { digest } = await leftBefore(at)
   const long = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 400 })
@@ -194,7 +194,7 @@ test('no plan deletes a digest that a former rule protects, whatever the present
   assert.deepEqual(await planned(), [digest])
 })
 
-test('a former rule is stored only if it gives later dates than its successors, and until the last of these dates', async () => {
+test('stores a former rule only if it gives later dates than its successors, and only until these dates', async () => {
   const at = await place()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   for (let i = 0; i < 3; i++) {
@@ -223,7 +223,7 @@ test('a former rule is stored only if it gives later dates than its successors, 
   assert.equal(await formerIn(at.folder), 0, 'it goes with the group')
 })
 
-test('limits the former rules of an organization, and refuses a change that would exceed the limit', async () => {
+test('limits the former rules of an organization, and refuses a change above the limit', async () => {
   const operator = await registry.as(operatorUid)
   const { uid } = ok(await operator.post('/iam/v2/groups/', { name: 'many' }))
   const says = { name: '', tags: [], exceptTags: [], keepLast: 0, forever: true, untaggedDays: 0, keepDaysAfter: 0 }
@@ -298,7 +298,7 @@ const shortenings: Record<string, (random: Random, says: Says) => Partial<Says>>
   deleted: () => nothing,
 }
 
-test('a date that was given stays through all that shortens, narrows, turns off and deletes rules', async (t) => {
+test('a date stays when rules are shortened, narrowed, turned off or deleted', async (t) => {
   const seed = seedOf(t)
   const random = randomFrom(seed)
   const at = await place()
@@ -342,7 +342,7 @@ test('a date that was given stays through all that shortens, narrows, turns off 
   }
 })
 
-test('no date that was ever shown moves earlier, through any changes of rules and moves of tags', async (t) => {
+test('no date becomes earlier through any rule changes and tag updates', async (t) => {
   const start = seedOf(t)
   const random = randomFrom(start)
   const at = await place()

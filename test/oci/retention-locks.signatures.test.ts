@@ -22,7 +22,7 @@ function assertKept({ status, body }: Answer): void {
 }
 
 for (const suffix of ['sig', 'att', 'sbom']) {
-  test(`keeps the tag .${suffix} and its digest with a protected image, at every entry point and until its date`, async () => {
+  test(`keeps the tag .${suffix} and its digest with a protected image, at each entry point, until its date`, async () => {
     const at = await place()
     const uid = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 10 })
     const client = await pushing()
@@ -54,7 +54,7 @@ for (const suffix of ['sig', 'att', 'sbom']) {
   })
 }
 
-test('a deleted image keeps no cosign tag, whatever later rules are', async () => {
+test('cosign tags of a deleted image are not kept, whatever later rules are', async () => {
   const at = await place()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
@@ -68,7 +68,7 @@ test('a deleted image keeps no cosign tag, whatever later rules are', async () =
   assert.equal((await remove(at, att)).status, 409)
 })
 
-test('adding a cosign signature moves its tag; the former signature is kept, and a plan deletes it after the image', async () => {
+test('adding a cosign signature updates its tag; the former signature is kept, and deleted after the image', async () => {
   const at = await place()
   await rule(at.folder, { keepDaysAfter: 1 })
   let client = await pushing()
@@ -102,7 +102,7 @@ test('adding a cosign signature moves its tag; the former signature is kept, and
   await client.ok(200, 'GET', `${at.name}/manifests/${second.digest}`)
 })
 
-test('cosign tags do not count among the last ones, and their signatures stay with those', async () => {
+test('cosign tags do not count as last tags of a rule, and are kept together with the last tags', async () => {
   const at = await place()
   await rule(at.folder, { keepLast: 2 })
   const client = await pushing()
@@ -120,7 +120,7 @@ test('cosign tags do not count among the last ones, and their signatures stay wi
   assert.deepEqual(statuses, [202, 409, 409, 202, 202, 409, 409, 409, 409])
 })
 
-test('a hold of an image holds its signatures, and no call breaks that', async () => {
+test('a hold of an image also holds its signatures, and no request overrides it', async () => {
   const at = await place()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
@@ -136,7 +136,7 @@ test('a hold of an image holds its signatures, and no call breaks that', async (
   for (const reference of [tagOf(image), signature.digest]) assert.equal((await remove(at, reference)).status, 202)
 })
 
-test('a digest that was under another tag before does not become a part of an image by a cosign tag', async () => {
+test('a cosign tag does not make a digest part of an image if the digest had another tag before', async () => {
   const at = await place()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
@@ -152,7 +152,7 @@ test('a digest that was under another tag before does not become a part of an im
   assert.equal((await remove(at, signature.digest)).status, 409)
 })
 
-test('cosign tags that name each other, or their own digest, protect nothing by that', async () => {
+test('cosign tags that name each other, or their own digest, protect nothing', async () => {
   const at = await place()
   await rule(at.folder, { tags: ['v*'], keepDaysAfter: 1 })
   const client = await pushing()

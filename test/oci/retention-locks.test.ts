@@ -59,7 +59,7 @@ function assertKept({ status, body }: Answer): void {
   assert.deepEqual([status, body.code, body.details[0].reason], [400, 9, 'CONTENT_KEPT'])
 }
 
-test('a digest that a tag has left has its date, and cannot be deleted before', async () => {
+test('a digest that lost its tag gets a date, and cannot be deleted before it', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
   const client = await pushing()
@@ -75,7 +75,7 @@ test('a digest that a tag has left has its date, and cannot be deleted before', 
   assert.equal((await client.call('DELETE', `${name}/manifests/${other.digest}`)).status, 202, 'no rule is about it')
 })
 
-test('a date never moves earlier: not when the rule is shortened, turned off or deleted; a longer rule moves it later', async () => {
+test('a date never becomes earlier when a rule is shortened, turned off or deleted; a longer rule extends it', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { keepDaysAfter: 10 })
   const client = await pushing()
@@ -102,7 +102,7 @@ test('a date never moves earlier: not when the rule is shortened, turned off or 
   assert.match(whole.body.message, /^the repository cannot be deleted, because an image in it is protected: /)
 })
 
-test('a push token and its maker try twenty-eight ways to destroy history, and none of them succeeds', async () => {
+test('a push token and its creator fail with twenty-eight ways to destroy history', async () => {
   const { folder, name } = await place()
   const { uid: kept } = await rule(folder, { keepDaysAfter: 30, untaggedDays: 30 })
   const { uid: never } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['fixed'], immutable: true }))
@@ -185,7 +185,7 @@ test('a push token and its maker try twenty-eight ways to destroy history, and n
   assert.deepEqual([mode, keepDaysAfter], ['ENFORCE', 30])
 })
 
-test('deleting a tag gives its digest a date, and the tag history shows it', async () => {
+test('deleting a tag gives its digest a date, which the tag history shows', async () => {
   const { folder, name } = await place()
   await rule(folder, { keepDaysAfter: 5 })
   const client = await pushing()
@@ -198,7 +198,7 @@ test('deleting a tag gives its digest a date, and the tag history shows it', asy
   assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
 })
 
-test('an immutable tag is pushed once; the same digest, other tags and excepted tags are not affected', async () => {
+test('an immutable tag can be pushed once; the same digest, other tags and excluded tags are not affected', async () => {
   const { folder, name } = await place()
   const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { immutable: true, exceptTags: ['latest'] }))
   const client = await pushing()
@@ -222,7 +222,7 @@ test('an immutable tag is pushed once; the same digest, other tags and excepted 
   assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 202)
 })
 
-test('only movers move a tag, and their push tokens', async () => {
+test('only the allowed identities of a tag rule, and their push tokens, can update a tag', async () => {
   const { folder, name } = await place()
   const mover = await registry.seed.member(org.uid, roleUids.push)
   const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['prod'], movers: [mover.uid] }))
@@ -253,7 +253,7 @@ test('only movers move a tag, and their push tokens', async () => {
   }
 })
 
-test('a hold keeps a digest, or all that a tag has had, until it is released', async () => {
+test('a hold protects a digest, or all digests that a tag has had, until it is released', async () => {
   const { folder, name } = await place()
   const client = await pushing()
   const one = await client.pushImage(name, 'v1')
@@ -276,7 +276,7 @@ test('a hold keeps a digest, or all that a tag has had, until it is released', a
   assert.equal((await gone(three.digest)).status, 202)
 })
 
-test('no call breaks a hold, whatever else protects the digest', async () => {
+test('no request overrides a hold, whatever else protects the digest', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { keepDaysAfter: 5, untaggedDays: 5 })
   assert.ok(uid)
@@ -310,7 +310,7 @@ test('returns 403 for pulls of a quarantined digest, and serves it again after t
   await client.ok(200, 'GET', `${name}/manifests/v1`)
 })
 
-test('quarantine also blocks images and blobs that only a quarantined manifest uses, but not those with a tag or index of their own', async () => {
+test('quarantine also blocks images and blobs that only a quarantined manifest uses, unless they have another tag or index', async () => {
   const { folder, name } = await place()
   const client = await pushing()
   const [bad, shared, tagged] = [
@@ -340,7 +340,7 @@ test('quarantine also blocks images and blobs that only a quarantined manifest u
   assert.equal(await statusOf(`blobs/${badLayer}`), 200)
 })
 
-test('a quarantine of a repository or folder affects only that one, also for parts of quarantined images', async () => {
+test('a quarantine of a repository or folder applies only to it, also for parts of quarantined images', async () => {
   const [here, beside] = [await place(), await place()]
   const client = await pushing()
   const image = await client.pushImage(here.name)
@@ -381,7 +381,7 @@ test('a quarantine of a repository or folder affects only that one, also for par
   ok(await owner.post(`/registry/v2/quarantined/${everywhere.uid}:release`, {}))
 })
 
-test('a blob of a quarantined image cannot be mounted into another repo', async () => {
+test('a blob of a quarantined image cannot be mounted into another repository', async () => {
   const [from, to] = [await place(), await place()]
   const client = await pushing()
   const bad = await client.pushImage(from.name, 'v1')
@@ -395,7 +395,7 @@ test('a blob of a quarantined image cannot be mounted into another repo', async 
   assert.equal((await mount(layers[0].digest)).status, 201)
 })
 
-test('a member who manages the rules can break a retention guarantee with a reason, which the audit log has', async () => {
+test('a member who manages the rules can override a retention guarantee with a reason, which the audit log records', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { forever: true })
   const client = await pushing()
@@ -417,7 +417,7 @@ test('a member who manages the rules can break a retention guarantee with a reas
   assert.deepEqual(reasons, ['all of it', 'it has a secret in it'])
 })
 
-test('the last digests of such tags are kept whatever their date is', async () => {
+test('keeps the configured number of last digests of matching tags, whatever their date is', async () => {
   const { folder, name } = await place()
   await rule(folder, { tags: ['v*'], keepLast: 2 })
   const client = await pushing()
@@ -428,7 +428,7 @@ test('the last digests of such tags are kept whatever their date is', async () =
   assert.deepEqual(statuses, [202, 202, 409, 409])
 })
 
-test('without a rule nothing is protected, and a repo is deleted with all of its content', async () => {
+test('without a rule, nothing is protected, and deleting a repository deletes all of its content', async () => {
   const { folder, name } = await place()
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -441,7 +441,7 @@ test('without a rule nothing is protected, and a repo is deleted with all of its
   ok(await pusherApi.delete(`/registry/v2/repos/${repo}`))
 })
 
-test('pulls show no end date for digests that a hold protects or that may be kept as one of the last', async () => {
+test('pulls show no end date for digests that are on hold, or that can be kept as last digests', async () => {
   const { folder, name } = await place()
   await rule(folder, { keepDaysAfter: 5 })
   const client = await pushing()

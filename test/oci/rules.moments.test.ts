@@ -73,7 +73,7 @@ const bounds: [what: string, field: string, good: () => Json, bad: () => Json][]
   ],
 ]
 for (const [what, field, good, bad] of bounds) {
-  test(`a pull rule accepts ${what} at most`, async () => {
+  test(`a cooldown policy accepts at most ${what}`, async () => {
     const { uid } = await newRepo()
     const operator = await api()
     const make = (change: Json): Promise<Answer> =>
@@ -84,7 +84,7 @@ for (const [what, field, good, bad] of bounds) {
   })
 }
 
-test(`unpulled images are of 1 to ${mostDays} days, with at most ${mostExcepted} identities excepted`, async () => {
+test(`the list of unpulled images accepts 1 to ${mostDays} days, and at most ${mostExcepted} excluded identities`, async () => {
   const { uid } = await newRepo()
   const operator = await api()
   const list = (query: string) => operator.get(`/registry/v2/repos/${uid}/unpulled?${query}`)
@@ -102,7 +102,7 @@ for (const [kind, field] of [
   ['pullRuleExceptions', 'pull_rule_exception'],
   ['gateExceptions', 'gate_exception'],
 ] as const) {
-  test(`${kind} expire later than now, and within thirty or ninety days`, async () => {
+  test(`${kind} must expire later than now, and within thirty or ninety days`, async () => {
     const { uid } = await newRepo()
     const operator = await api()
     const days = kind === 'gateExceptions' ? 90 : 30
@@ -119,7 +119,7 @@ for (const [kind, field] of [
   })
 }
 
-test('callers whose last pulls have the same time are listed in the order of their uids, behind newer ones', async () => {
+test('lists callers with the same last pull time in order of uid, after newer callers', async () => {
   const { name, uid, push } = await newRepo()
   const digest = await push('stable')
   const repo = (await registry.app.paths.find(name)).repo!.id
@@ -136,7 +136,7 @@ test('callers whose last pulls have the same time are listed in the order of the
   )
 })
 
-test('an image that comes with its tag gets no date of an untagged one, and an image that was untagged before does', async () => {
+test('an image pushed with its tag gets no date for untagged images; an image that was untagged before gets one', async () => {
   const { name, uid, push } = await newRepo()
   const says = { untaggedDays: 40, keepDaysAfter: 1, mode: 'ENFORCE' }
   ok(await (await api()).post(`/registry/v2/retentionRules/${uid}`, says))
@@ -161,7 +161,7 @@ test('an image that comes with its tag gets no date of an untagged one, and an i
   assert.equal(await until(untagged.digest), iso(first + 40 * day))
 })
 
-test('a tag is old enough at the age of the view, and its list has it from the same moment on', async () => {
+test('a tag appears in an age view and in its list at the same moment', async () => {
   const { name, push } = await newRepo()
   const digest = await push('stable')
   const pushed = now
@@ -177,7 +177,7 @@ test('a tag is old enough at the age of the view, and its list has it from the s
   assert.deepEqual(await seen(), [digest, 'stable'])
 })
 
-test('an image that stood for exactly the hold counts, and one that stood a moment less does not', async () => {
+test('an image that had the tag for exactly the hold time counts; a millisecond less does not', async () => {
   for (const [held, isServed] of [
     [day, true],
     [day - 1, false],
@@ -193,7 +193,7 @@ test('an image that stood for exactly the hold counts, and one that stood a mome
   }
 })
 
-test('the newest of several exempted images is served, in whatever order they were exempted', async () => {
+test('serves the newest of several exempted images, whatever the order of exemptions', async () => {
   for (const order of [
     [0, 1],
     [1, 0],
@@ -214,7 +214,7 @@ test('the newest of several exempted images is served, in whatever order they we
   }
 })
 
-test('a view may be of the present moment and of no later one', async () => {
+test('a view can be of the current time, but not of a later time', async () => {
   const { name, uid, push } = await newRepo()
   const digest = await push('stable')
   now += 1000

@@ -15,7 +15,7 @@ const put = (headers: Record<string, string>) => ({
   headers: { 'content-type': types.index, ...headers },
 })
 
-test('pushes and pulls at a subdomain use the folder, and answers have the path of the client', async () => {
+test('pushes and pulls at a subdomain use its folder, and responses have the path of the client', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org } = registry
   const host = `team.${hostOf(registry)}`
@@ -39,7 +39,7 @@ test('pushes and pulls at a subdomain use the folder, and answers have the path 
   await puller.ok(200, 'GET', 'acme/team/app/tags/list', { headers: { host: `team.${hostOf(registry)}0` } })
 })
 
-test('a name that is no folder is refused', async () => {
+test('refuses a host name whose subdomain is not a folder', async () => {
   await using registry = await startRegistry()
   for (const subdomain of ['-', 'a_', '..', 'a b', 'ä', '', 'a/b', "$'", '$&', 'a"b']) {
     const host = `${Buffer.from(subdomain).toString('latin1')}.${hostOf(registry)}`
@@ -50,7 +50,7 @@ test('a name that is no folder is refused', async () => {
   }
 })
 
-test('a challenge leads to a token for the folder, which is good for nothing else', async () => {
+test('a challenge leads to a token for the folder, which is valid for nothing else', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, nobody } = registry
   const host = `team.${hostOf(registry)}`
@@ -75,7 +75,7 @@ test('a challenge leads to a token for the folder, which is good for nothing els
   )
 })
 
-test('tokens that name a sub-domain as their audience are good at the registry, and not at the API', async () => {
+test('the registry accepts tokens with a subdomain as audience, and the API refuses them', async () => {
   await using registry = await startRegistry()
   const host = `team.${hostOf(registry)}`
   await registry.pusher.ok(201, 'PUT', 'acme/app/manifests/v1', put({ host }))
@@ -88,7 +88,7 @@ test('tokens that name a sub-domain as their audience are good at the registry, 
   assert.equal((await api.get('/iam/v2/groups')).status, 401)
 })
 
-test('events keep the path of the client, and name the sub-domain', async () => {
+test('events keep the path of the client, and contain the subdomain', async () => {
   await using registry = await startRegistry()
   const { app, pusher, org, seed } = registry
   await seed.subscription(org.uid)

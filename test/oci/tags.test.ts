@@ -19,7 +19,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const names = ['latest', 'Zeta', 'alpha', 'v1', 'v10', 'v2', '1.0', '1.0-r0', '1.0-20260101', 'sha256-0.sig', '_x']
 const inOrder = [...names].sort()
 
-test('every tag is listed, in the order of bytes, in pages that link to the next', async () => {
+test('lists each tag in byte order, in pages with a link to the next', async () => {
   const { uid } = await pinfold.seed.repo(org, { name: 'app' })
   for (const name of names) await plantTag(pinfold, uid, name)
   const path = '/v2/acme/app/tags/list'
@@ -49,14 +49,14 @@ test('every tag is listed, in the order of bytes, in pages that link to the next
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(all.text.length)])
 })
 
-test('an image without tags has an empty list, and a missing one is NAME_UNKNOWN', async () => {
+test('an image without tags has an empty list, and a missing image returns NAME_UNKNOWN', async () => {
   await pinfold.seed.repo(org, { name: 'empty' })
   assert.deepEqual(ok(await reader.get('/v2/acme/empty/tags/list')), { name: 'acme/empty', tags: [] })
   const missing = await reader.get('/v2/acme/missing/tags/list')
   assert.deepEqual([missing.status, missing.body.errors[0].code], [404, 'NAME_UNKNOWN'])
 })
 
-test('anonymous clients see the free tags of a public image, and callers who may list all see all', async () => {
+test('anonymous clients see the free tags of a public image, and callers with permission see all tags', async () => {
   const publicOrg = (await pinfold.seed.group('', { name: 'public' })).uid
   const { uid } = await pinfold.seed.repo(publicOrg, { name: 'base' })
   for (const name of ['1.0', 'latest', 'latest-dev', 'z']) await plantTag(pinfold, uid, name)

@@ -27,7 +27,7 @@ async function scene(pinfold: Pinfold) {
   return { org, puller, pusher, registryToken }
 }
 
-test('without a token the registry names the endpoint for one', async () => {
+test('a request without a token gets a challenge with the token endpoint', async () => {
   await using pinfold = await startPinfold()
   const host = hostOf(pinfold)
   const answer = await pinfold.anonymous.get('/v2/')
@@ -46,7 +46,7 @@ test('without a token the registry names the endpoint for one', async () => {
   assert.equal(await about('GET', '/v2/acme/"x/manifests/latest'), undefined)
 })
 
-test('an access token for the registry is exchanged for one with the allowed actions of its identity', async () => {
+test('exchanges an access token for the registry for a token with the allowed actions of its identity', async () => {
   await using pinfold = await startPinfold()
   const { puller, pusher, registryToken } = await scene(pinfold)
   const scope = '?service=x&scope=repository:acme/app:pull,push'
@@ -71,7 +71,7 @@ test('an access token for the registry is exchanged for one with the allowed act
   assert.equal(ok.headers.get('docker-distribution-api-version'), 'registry/2.0')
 })
 
-test('a token for another audience is refused with 403 everywhere at the registry', async () => {
+test('the registry refuses a token for another audience with 403 at each endpoint', async () => {
   await using pinfold = await startPinfold()
   const { puller } = await scene(pinfold)
   const forApi = await pinfold.tokenFor(puller.uid)
@@ -88,7 +88,7 @@ test('a token for another audience is refused with 403 everywhere at the registr
   }
 })
 
-test('an invalid token gets 401, and a token of the endpoint cannot be exchanged for another one', async () => {
+test('returns 401 for an invalid token, and refuses to exchange a registry token again', async () => {
   await using pinfold = await startPinfold()
   const { puller, registryToken } = await scene(pinfold)
   const good = await registryToken(puller.uid)
@@ -115,7 +115,7 @@ test('an invalid token gets 401, and a token of the endpoint cannot be exchanged
   assert.equal(answer.status, 405)
 })
 
-test('a token of an identity without rights names it, and gives no access', async () => {
+test('a token of an identity without rights names the identity, and gives no access', async () => {
   await using pinfold = await startPinfold()
   const { org, registryToken } = await scene(pinfold)
   const stranger = await pinfold.seed.identity(org.uid)
@@ -129,7 +129,7 @@ test('a token of an identity without rights names it, and gives no access', asyn
   assert.deepEqual([login.status, accessOf(login)], [200, []])
 })
 
-test('a pull token is a password of its identity for as long as the identity says', async () => {
+test('a pull token is a password of its identity with the lifetime of the identity', async () => {
   await using pinfold = await startPinfold()
   await using issuer = await startIssuer()
   const { org } = await scene(pinfold)
@@ -159,7 +159,7 @@ test('a pull token is a password of its identity for as long as the identity say
   assert.equal((await ask(pinfold, query, basic(identity.uid, password))).status, 401)
 })
 
-test('anonymous clients get a token for the public organization only', async () => {
+test('anonymous clients get a token only for the public organization', async () => {
   await using pinfold = await startPinfold()
   await scene(pinfold)
   const org = await pinfold.seed.group('', { name: 'public' })
@@ -179,7 +179,7 @@ test('anonymous clients get a token for the public organization only', async () 
   assert.equal(many.status, 400)
 })
 
-test('a scope that is no repository is left out', async () => {
+test('leaves out a scope that is not a repository', async () => {
   await using pinfold = await startPinfold()
   const { puller, registryToken } = await scene(pinfold)
   const query = '?scope=registry:other:*&scope=repository:UPPER/x:pull&scope=repository:acme:pull&scope=nonsense'
@@ -187,7 +187,7 @@ test('a scope that is no repository is left out', async () => {
   assert.deepEqual([answer.status, accessOf(answer)], [200, []])
 })
 
-test('a token from the endpoint is narrowed and expires like the token that was traded for it', async () => {
+test('a registry token is limited and expires like the token that was exchanged for it', async () => {
   const now = new Date('2026-08-01T12:00:00.000Z')
   await using registry = await startRegistry({ clock: () => now })
   const { org, pusher, port } = registry
@@ -212,7 +212,7 @@ test('a token from the endpoint is narrowed and expires like the token that was 
   await pusher.ok(201, 'PUT', 'acme/app/manifests/old', { body: manifest, headers })
 })
 
-test('a token that expires after those of the endpoint is exchanged for one of five minutes', async () => {
+test('a token that outlives registry tokens is exchanged for a token of five minutes', async () => {
   const now = new Date('2026-08-01T12:00:00.000Z')
   await using registry = await startRegistry({ clock: () => now })
   const lasting = await ask(registry, '', `Bearer ${registry.pusher.token}`)
@@ -220,7 +220,7 @@ test('a token that expires after those of the endpoint is exchanged for one of f
   assert.equal(decodeJwt(lasting.body.token).exp, now.getTime() / 1000 + 300)
 })
 
-test('push is offered where the repository is, or where the caller may make it', async () => {
+test('a token allows push to an existing repository, or to one that the caller can create', async () => {
   await using pinfold = await startPinfold()
   const { org, registryToken } = await scene(pinfold)
   const push = ['manifest.create', 'tag.create', 'manifest.list', 'tag.list']
@@ -244,7 +244,7 @@ test('push is offered where the repository is, or where the caller may make it',
   ])
 })
 
-test('a registry token stays narrowed when its access token was, and says so where it is refused', async () => {
+test('a registry token of a narrowed access token stays narrowed, and refusals state this', async () => {
   await using registry = await startRegistry()
   const { uid } = await registry.seed.member(registry.org.uid, roleUids.pull)
   const cap = { [registry.org.uid]: ['manifest.list', 'repo.blobs.get', 'tag.list'].map(capabilityNumber) }

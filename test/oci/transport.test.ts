@@ -10,7 +10,7 @@ import { digestOf, startHasty, startRegistry, types } from '../support/registry.
 
 const name = 'acme/app'
 
-test('an upload has no time limit, and is cut off once no more bytes arrive', async () => {
+test('an upload has no time limit, but ends if no more bytes arrive', async () => {
   await using registry = await startRegistry()
   await using hasty = await startHasty(registry, { requestTimeoutMs: 1000, headersTimeoutMs: 1000 })
   const { pusher } = registry
@@ -38,7 +38,7 @@ test('an upload has no time limit, and is cut off once no more bytes arrive', as
   assert.equal(await range(), `0-${size + 9}`, 'what came before the silence counts')
 })
 
-test('a manifest that does not come to its end in time is refused', async () => {
+test('refuses a manifest that is not completed in time', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushBlob(name, 'makes the repo')
   await using hasty = await startHasty(registry, { requestTimeoutMs: 300, headersTimeoutMs: 300 })
@@ -50,7 +50,7 @@ test('a manifest that does not come to its end in time is refused', async () => 
   await slow.closed
 })
 
-test('images are pushed and pulled over HTTP/2 too', async () => {
+test('pushes and pulls images over HTTP/2 too', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const session = http2.connect(`http://127.0.0.1:${registry.port}`)

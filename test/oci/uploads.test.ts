@@ -45,7 +45,7 @@ async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, db: Part
   return { client, port: server.port, [Symbol.asyncDispose]: () => server.close() }
 }
 
-test('a blob is pushed in one piece, in several, or as a stream, and verified each time', async () => {
+test('verifies a blob pushed in one request, in several parts, or as a stream', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const content = randomBytes(5000)
@@ -83,7 +83,7 @@ test('a blob is pushed in one piece, in several, or as a stream, and verified ea
   assert.deepEqual(filesOf(registry).uploads, [])
 })
 
-test('content that does not have its digest is refused and leaves nothing behind', async () => {
+test('refuses content with a wrong digest, and stores nothing', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const wrong = digestOf('something else')
@@ -106,7 +106,7 @@ test('content that does not have its digest is refused and leaves nothing behind
   assert.deepEqual(filesOf(registry), { uploads: [], kept: [] })
 })
 
-test('refuses a piece at a wrong offset, with the offset to continue at', async () => {
+test('an error for a part at a wrong offset contains the offset to continue at', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const location = await begin(registry)
@@ -130,7 +130,7 @@ test('refuses a piece at a wrong offset, with the offset to continue at', async 
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`)
 })
 
-test('refuses a range that runs backwards, with any body', async () => {
+test('refuses a range whose end is before its start, with any body', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const location = await begin(registry)
@@ -157,7 +157,7 @@ test('refuses a range that runs backwards, with any body', async () => {
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abc')}`)
 })
 
-test('one of several pieces that are sent for the same offset counts', async () => {
+test('accepts one of several parts sent for the same offset', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const location = await begin(registry)
@@ -172,7 +172,7 @@ test('one of several pieces that are sent for the same offset counts', async () 
   assert.equal(filesOf(registry).uploads.length, winners.length)
 })
 
-test('an upload belongs to its repository, and is canceled for good', async () => {
+test('an upload belongs to its repository, and cannot continue after it is canceled', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher, puller } = registry
   await pusher.pushBlob('acme/other', 'x')
@@ -214,7 +214,7 @@ test('keeps the bytes that arrived before a client disconnected, and continues a
   assert.equal(digestOf((await pusher.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes), digest)
 })
 
-test('a blob that is there already is stored once, and each repo sees only its own', async () => {
+test('stores an existing blob once, and each repository sees only its own blobs', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const content = randomBytes(1000)
@@ -231,7 +231,7 @@ test('a blob that is there already is stored once, and each repo sees only its o
   assert.deepEqual(readFileSync(kept[0]!), content)
 })
 
-test('on a full disk, pushes get an error, reads continue, and nothing is left behind', async () => {
+test('on a full disk, pushes fail without leaving files, and reads continue', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const content = randomBytes(100_000)
   await registry.pusher.pushBlob(name, content)
@@ -265,7 +265,7 @@ test('on a full disk, pushes get an error, reads continue, and nothing is left b
   }
 })
 
-test('a piece whose commit got no answer is there when the upload continues', async () => {
+test('an upload continues after a part whose commit got no response', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { db } = registry.app
   let loses = false
@@ -292,7 +292,7 @@ test('a piece whose commit got no answer is there when the upload continues', as
   assert.deepEqual((await client.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes, content)
 })
 
-test('a blob that is larger than the store takes is 413, and nothing is left behind', async () => {
+test('returns 413 for a blob larger than the store accepts, and leaves nothing behind', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const tooLarge = () => Promise.reject(new ContentTooLarge('too large'))
   await using server = await serveWith(registry, {
@@ -305,7 +305,7 @@ test('a blob that is larger than the store takes is 413, and nothing is left beh
   assert.deepEqual(filesOf(registry), { uploads: [], kept: [] })
 })
 
-test('blobs are mounted from where the caller may read them', async () => {
+test('mounts blobs from repositories that the caller can read', async () => {
   await using registry = await startRegistry()
   const { pusher, registryOperator } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -332,7 +332,7 @@ test('blobs are mounted from where the caller may read them', async () => {
   await pusher.ok(404, 'HEAD', `${name}/blobs/${theirs.digest}`)
 })
 
-test('a mount from an invalid name is an upload, and the name is repeated nowhere', async () => {
+test('a mount from an invalid name becomes an upload, and no response contains the name', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -367,7 +367,7 @@ test('a mount from an invalid name is an upload, and the name is repeated nowher
   await pusher.ok(404, 'HEAD', `${name}/blobs/${digest}`)
 })
 
-test('a token that is not valid for the source of a mount gets a challenge with the right scope', async () => {
+test('a token without access to the mount source gets a challenge with the correct scope', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -407,7 +407,7 @@ test('an upload continues after a restart of the server', async () => {
   await again.client.pushManifest(name, imageOf(config, [{ mediaType: types.layer, digest, size: 23 }]), 'v1')
 })
 
-test('over HTTP/2 the last piece of an upload may come without a length', async () => {
+test('HTTP/2: accepts the last part of an upload without a length', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const session = http2.connect(`http://127.0.0.1:${registry.port}`)

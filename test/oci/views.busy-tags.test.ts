@@ -74,7 +74,7 @@ function counting(): { reader: Reader; asked: () => number } {
   return { reader, asked: () => asked }
 }
 
-test('a tag with a hundred thousand moves within days resolves to the last good digest before them', async () => {
+test('a tag with a hundred thousand updates in a few days resolves to the last good digest before them', async () => {
   const [good, bad, worse] = digests as [string, string, string]
   await writeBusy('busy', 10, moves, 6, [bad, worse])
   for (const [until, minDays, expected] of [
@@ -91,7 +91,7 @@ test('a tag with a hundred thousand moves within days resolves to the last good 
   }
 })
 
-test('a good digest among a hundred thousand rollbacks is served, and one look-up is enough as of any moment', async () => {
+test('serves a good digest among a hundred thousand rollbacks, with one query for each point in time', async () => {
   const [good, bad] = digests as [string, string, string]
   await writeBusy('rolling', 10, moves, 6, [bad, good])
   const { reader, asked } = counting()
@@ -104,7 +104,7 @@ test('a good digest among a hundred thousand rollbacks is served, and one look-u
   assert.equal(then.asked(), 1)
 })
 
-test('a list skips such tags with a few look-ups', async () => {
+test('a list skips tags with very many updates with a few queries', async () => {
   const { reader, asked } = counting()
   const age = { ms: 7 * day, hold: 6 * hour, countFrom: 'tag' as const }
   for (const question of [
@@ -118,7 +118,7 @@ test('a list skips such tags with a few look-ups', async () => {
   assert.ok(asked() <= 200, `${asked()} statements`)
 })
 
-test('limits the look-ups for a tag whose digests were all undone again and again', async () => {
+test('limits the queries for a tag whose digests were all rolled back repeatedly', async () => {
   const { uid } = await pinfold.seed.repo((await pinfold.seed.group()).uid)
   const names = Array.from({ length: 40 }, (_, i) => `undone-${i}`)
   const own: string[] = []

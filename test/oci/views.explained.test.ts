@@ -86,7 +86,7 @@ async function compare({ name, runner, resolved, signature, posing }: Scene): Pr
   return statuses
 }
 
-test('explanations agree with pulls, in every view, for tags of images and of signatures', async () => {
+test('explanations agree with pulls in each view, for tags of images and of signatures', async () => {
   const free = await scene()
   await on(12)
   assert.ok((await compare(free)).includes(200))
@@ -102,7 +102,7 @@ test('explanations agree with pulls, in every view, for tags of images and of si
   assert.equal(body.chosen.digest, bound.signed.digest)
 })
 
-test('explanations also agree in each mode, for the strictest of several rules, and with exceptions', async () => {
+test('explanations agree with pulls in each mode, for the strictest of several policies, and with exemptions', async () => {
   for (const rules of [
     [{ mode: 'DENY' }],
     [{ mode: 'OBSERVE' }],
@@ -121,7 +121,7 @@ test('explanations also agree in each mode, for the strictest of several rules, 
   }
 })
 
-test('a rule can be tried on a tag without a bound identity, also one that only observes', async () => {
+test('a policy can be tried on a tag without a bound identity, also in dry-run mode', async () => {
   const { resolved, made, first, second, repo } = await scene(
     { name: 'week', mode: 'OBSERVE' },
     { tags: ['v*'] },
@@ -144,7 +144,7 @@ test('a rule can be tried on a tag without a bound identity, also one that only 
   assert.equal((await by(made[2]!)).rule.refuses, false)
 })
 
-test('explanations show that a time was imported, and that the time of a push was not', async () => {
+test('explanations show if a time was imported', async () => {
   const { name, first, resolved, repo, runner } = await scene()
   const { api } = await on(12)
   const tags = [{ name: 'old', records: [{ time: '2026-01-01T00:00:00Z', digest: first.digest }] }]
@@ -160,7 +160,7 @@ test('explanations show that a time was imported, and that the time of a push wa
   }
 })
 
-test('only members who manage rules can ask about the rules of others, and invalid questions name their field', async () => {
+test('only members who manage policies can ask about policies of others, and errors name the field', async () => {
   const { resolved, made, runner, repo } = await scene({})
   const elsewhere = await scene({})
   const own = await registry.as(runner)

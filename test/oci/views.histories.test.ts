@@ -159,7 +159,7 @@ function countKind(verdicts: Map<string, number>, verdict: Verdict) {
 }
 const kinds = ['deleted', 'gone', 'imported', 'no tag', 'served', 'young']
 
-test('random histories resolve to the right digest, at any moment, age and hold', async (t) => {
+test('random tag histories resolve to the correct digest for each time, age and hold', async (t) => {
   const { seed, random } = randomOf(t)
   const verdicts = new Map<string, number>()
   const tags = ['a', 'b', 'c']
@@ -324,7 +324,7 @@ function questionsOf(random: Random, tags: readonly string[], digests: readonly 
   })
 }
 
-test('cached results of random histories stay right, whatever happens between the questions', async (t) => {
+test('cached results of random tag histories stay correct, whatever changes between requests', async (t) => {
   const { seed, random } = randomOf(t)
   const verdicts = new Map<string, number>()
   const old = new WeakSet<Served>()
@@ -413,7 +413,7 @@ function nightlyAt({ moves, kept }: Nights, now: number): Move | undefined {
   )
 }
 
-test('a nightly tag serves no image younger than a week, and one from the eighth day on, with any failed builds', async (t) => {
+test('an age view of a nightly tag serves no image before day eight, however many builds failed', async (t) => {
   const { seed, random } = randomOf(t)
   const scene = await newScene()
   const digests = await plant(
@@ -441,7 +441,7 @@ test('a nightly tag serves no image younger than a week, and one from the eighth
   }
 })
 
-test('a bound caller pulls the nightly tag with its age, and others pull it as it is', async (t) => {
+test('a bound caller pulls the nightly tag with its age, and others pull the newest image', async (t) => {
   const { seed, random } = randomOf(t)
   const names = Array.from({ length: 1 + Math.floor(times / 10) }, (_, i) => `nightly-${i}`)
   const scene = await newScene(names)
@@ -496,7 +496,7 @@ async function pullNightly(
   else assert.equal(codeOf(reply), 'DENIED')
 }
 
-test('a digest that is held back is served as of its first day under any tag, however often it moved since', async () => {
+test('a held-back digest is served according to its first day under any tag, however often it was tagged since', async () => {
   const scene = await newScene()
   const [good, fresh, other] = (await plant(scene, [start, start, start])) as [string, string, string]
   const flapping = Array.from({ length: 17 }, (_, i) => ({
@@ -509,7 +509,7 @@ test('a digest that is held back is served as of its first day under any tag, ho
   assert.equal((await ask(scene, asked, true, 'flapping')).served?.heldUntil, iso(start + 17 * day))
 })
 
-test('hundreds of moves need as few look-ups as few moves do', async () => {
+test('hundreds of tag updates need as few queries as a few updates', async () => {
   const scene = await newScene()
   const digests = await plant(
     scene,

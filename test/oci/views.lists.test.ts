@@ -33,7 +33,7 @@ async function pushSignature(client: RegistryClient, name: string, tag: string):
   return client.pushManifest(name, manifest, tag)
 }
 
-test('signatures are listed if they are served, for any moment or age', async () => {
+test('lists signatures if the view serves them, for each time or age', async () => {
   const name = 'acme/signed'
   const first = await on(0)
   const image = await first.pusher.pushImage(name, 'stable')
@@ -59,7 +59,7 @@ test('signatures are listed if they are served, for any moment or age', async ()
   ok(await operator.post(`/registry/v2/quarantined/${uid}:release`, {}))
 })
 
-test('a move that the ledger dates after the present counts in views of now', async () => {
+test('a tag update with a time in the future counts in views of the current time', async () => {
   const name = 'acme/fast'
   const first = await on(20)
   const before = await first.pusher.pushImage(name, 'stable')

@@ -63,7 +63,7 @@ async function looks(work: () => Promise<unknown>): Promise<number> {
 /** Servers that share a database read the present digest of the tag. */
 const again = onPostgres ? 1 : 0
 
-test('a second pull reads the tag history at most once for a while, with the same answer', async () => {
+test('repeated pulls read the tag history at most once for a while, with the same result', async () => {
   const { path, old } = await scene()
   const client = await on(11)
   const first = await client.ok(200, 'GET', path)
@@ -81,7 +81,7 @@ test('a second pull reads the tag history at most once for a while, with the sam
   assert.equal(await looks(pull), again)
 })
 
-test('reads the digest of a tag at a time once in half a second', async () => {
+test('reads the digest of a tag at a time at most once in half a second', async () => {
   const { name, old } = await scene()
   const client = await on(11)
   const path = `at-20260605/${name}/manifests/stable`
@@ -94,7 +94,7 @@ test('reads the digest of a tag at a time once in half a second', async () => {
   assert.equal((await client.call('GET', path)).status, 404)
 })
 
-test('another age, another hold and another moment are cached separately', async () => {
+test('caches different ages, holds and times separately', async () => {
   const { name, old, young } = await scene()
   const client = await on(11.5)
   const pulled = async (view: string) => digestBy(client, `${view}/${name}/manifests/stable`)
@@ -118,7 +118,7 @@ test('another age, another hold and another moment are cached separately', async
   }
 })
 
-test('serves an image from the moment when it is old enough, and not before', async () => {
+test('serves an image from the moment when it reaches the minimum age, and not before', async () => {
   const { path, old, young } = await scene()
   for (const [days, digest] of [
     [17 - 1 / day, old.digest],
@@ -130,7 +130,7 @@ test('serves an image from the moment when it is old enough, and not before', as
   assert.equal(await digestBy(await on(16), path), old.digest)
 })
 
-test('a digest whose age counts by any tag is served from when another tag makes it old enough', async () => {
+test('with age by any tag, serves a digest from when another tag makes it old enough', async () => {
   const { name, repo, young } = await scene()
   const rule = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER', countFrom: 'REPO' }
   const { api, ...early } = await on(10.5)
@@ -148,7 +148,7 @@ test('a digest whose age counts by any tag is served from when another tag makes
   }
 })
 
-test('changes apply at once: moves, deletions, restored content, quarantine', async () => {
+test('tag updates, deletions, restored content and quarantine have effect at once', async () => {
   const { name, repo, path, old, young } = await scene()
   const { api, ...client } = await on(11)
   const serves = async (digest: string, why: string) => {
@@ -179,7 +179,7 @@ test('changes apply at once: moves, deletions, restored content, quarantine', as
   assert.equal((await client.call('GET', path)).status, 404, 'the tag is deleted')
 })
 
-test('does not cache a result that was read while the tag moved', async () => {
+test('does not cache a result that was read during a tag update', async () => {
   const { name, path, old } = await scene()
   const client = await on(11)
   const oldText = (await client.ok(200, 'GET', `${name}/manifests/${old.digest}`)).bytes.toString()
@@ -197,7 +197,7 @@ test('does not cache a result that was read while the tag moved', async () => {
   assert.equal((await client.ok(200, 'GET', path)).headers.warning, undefined)
 })
 
-test('an exception counts at once, and so does its end', async () => {
+test('an exemption has effect at once, and so does its end', async () => {
   const { name, repo, old, young } = await scene()
   const { api } = await on(11)
   ok(await api.post(`/registry/v2/pullRules/${repo}`, { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER' }))
@@ -217,7 +217,7 @@ test('an exception counts at once, and so does its end', async () => {
   await serves(old.digest)
 })
 
-test('changes by another server apply: moves at once, deletions and quarantine after half a second', async () => {
+test('tag updates by another server have effect at once; deletions and quarantine after half a second', async () => {
   const name = `acme/app${repos++}`
   const images: Descriptor[] = []
   for (const days of [0, 1, 2, 10]) images.push(await (await on(days)).pushImage(name, 'stable'))

@@ -38,7 +38,7 @@ async function nightly(days: number, tag = 'stable'): Promise<{ name: string; im
 const digestIn = async (client: RegistryClient, path: string): Promise<unknown> =>
   (await client.ok(200, 'GET', path)).headers['docker-content-digest']
 
-test('a tag has its digest of a moment, and the image can be pulled completely', async () => {
+test('a view of a time returns the digest of the tag at that time, and the image can be pulled completely', async () => {
   const { name, images } = await nightly(4)
   const { reader } = await on(10)
   const got = await reader.ok(200, 'GET', `at-20260603/${name}/manifests/stable`)
@@ -56,7 +56,7 @@ test('a tag has its digest of a moment, and the image can be pulled completely',
   await reader.ok(304, 'GET', `at-20260603/${name}/manifests/stable`, same)
 })
 
-test('with an age a tag is the newest image that has been the tag for that long, and the answer names newer ones', async () => {
+test('an age view returns the newest image with that age, and names newer images', async () => {
   const { name, images } = await nightly(12)
   const { reader } = await on(11.5)
   const got = await reader.ok(200, 'GET', `min-7d/${name}/manifests/stable`)
@@ -71,7 +71,7 @@ test('with an age a tag is the newest image that has been the tag for that long,
   assert.equal(await digestIn(reader, `at-20260610_min-7d/${name}/manifests/stable`), images[2]!.digest)
 })
 
-test('a bad push that was corrected within hours is never served at an age, and a rollback is served at once', async () => {
+test('an age view never serves a bad push that was fixed within hours, and serves a rollback at once', async () => {
   const { name, images } = await nightly(3)
   const bad = await (await on(3)).pushImage(name, 'stable')
   const good = await (await on(3.1)).pushImage(name, 'stable')
@@ -86,7 +86,7 @@ test('a bad push that was corrected within hours is never served at an age, and 
   assert.equal(await digestIn(reader, `min-3d/${name}/manifests/stable`), images[2]!.digest)
 })
 
-test('refusals say why: in the future, before the tag, deleted, or nothing old enough', async () => {
+test('errors contain the reason: time in the future, before the tag, deleted, or nothing old enough', async () => {
   const { name, images } = await nightly(3)
   const { reader, ...pusher } = await on(4)
   const refused = async (path: string, status: number, code: string): Promise<Json> => {
@@ -144,7 +144,7 @@ test('refuses an invalid view with the right syntax, and refuses writes to a vie
   }
 })
 
-test('a list of tags has the tags that can be pulled, page by page, and the history ends at the time of the view', async () => {
+test('a tag list has the tags that can be pulled, in pages, and the history ends at the time of the view', async () => {
   const { name } = await nightly(3, 'old')
   await (await on(1.5)).pushImage(name, 'gone')
   const { reader: _, ...pusher } = await on(9)
@@ -175,7 +175,7 @@ test('a list of tags has the tags that can be pulled, page by page, and the hist
   assert.equal(draft.body.manifests.length, 2)
 })
 
-test('signatures are of now in every view, whether they are found by subject or by tag', async () => {
+test('each view serves current signatures, found by subject or by tag', async () => {
   const { name, images } = await nightly(1)
   const subject = images[0]!
   const { reader: _, ...pusher } = await on(9)
@@ -199,7 +199,7 @@ test('signatures are of now in every view, whether they are found by subject or 
   assert.equal(posing.status, 403, image.digest)
 })
 
-test('tokens name the repository and not the view, and are never for pushing through one', async () => {
+test('tokens contain the repository without the view, and never allow pushes through a view', async () => {
   const { name, images } = await nightly(1)
   const { reader, ...pusher } = await on(9)
   const asked = await registry.nobody.call('GET', `min-7d/${name}/manifests/stable`)
@@ -223,7 +223,7 @@ const withToken =
   (status, method, path) =>
     registry.nobody.ok(status, method, path, { token })
 
-test('a view can be combined with uids, with a subdomain, and with paths of mirror clients', async () => {
+test('a view can be combined with uids, a subdomain, and paths of mirror clients', async () => {
   const { name, images } = await nightly(9)
   const { reader, ...pusher } = await on(9.5)
   const uid = registry.org.uid as string
@@ -276,7 +276,7 @@ test('views of a public repo list no more tag names than the repo itself', async
   }
 })
 
-test('a name that no tag can have is unknown, and no failure of ours', async () => {
+test('an invalid tag name is unknown, and not a server error', async () => {
   const { name } = await nightly(1)
   const { reader } = await on(1)
   for (const path of ['_svc/resolve/%00?min_age=1d', '_svc/history/%00', '_svc/history/a%0ab', 'manifests/%00']) {
@@ -285,7 +285,7 @@ test('a name that no tag can have is unknown, and no failure of ours', async () 
   }
 })
 
-test('a time is no validator for cached content in a view', async () => {
+test('a view accepts no time as a condition for cached content', async () => {
   const { name, images } = await nightly(9)
   const { reader } = await on(9.5)
   const headers = { 'if-modified-since': new Date(start + 9 * day).toUTCString() }
@@ -294,7 +294,7 @@ test('a time is no validator for cached content in a view', async () => {
   await reader.ok(304, 'GET', `${name}/manifests/stable`, { headers })
 })
 
-test('a host can stand for a view and a place, for clients that take no path', async () => {
+test('a host can select a view and a folder, for clients that accept no path', async () => {
   const { name, images } = await nightly(9)
   const { reader } = await on(9.5)
   const app = name.slice('acme/'.length)
@@ -315,7 +315,7 @@ test('a host can stand for a view and a place, for clients that take no path', a
   assert.ok(below.status === 401 || below.status === 400, 'what is below such a host is in the view too')
 })
 
-test('an organization with the name of a view keeps it', async () => {
+test('an organization with the name of a view keeps this name', async () => {
   await using other = await startPinfold()
   const org = await other.seed.group('', { name: 'before' })
   await other.app.db.tx(async (tx) => {
@@ -328,7 +328,7 @@ test('an organization with the name of a view keeps it', async () => {
   assert.equal((await reader.get('/v2/min-8d/app/tags/list')).status, 400)
 })
 
-test('resolve shows the chosen digest, skipped ones with reasons, and the next one', async () => {
+test('resolve shows the selected digest, skipped digests with reasons, and the next one', async () => {
   const { name, images } = await nightly(9)
   const short = await (await on(9)).pushImage(name, 'stable')
   const last = await (await on(9.1)).pushImage(name, 'stable')
@@ -365,7 +365,7 @@ test('resolve shows the chosen digest, skipped ones with reasons, and the next o
   assert.equal((await registry.nobody.call('GET', `${name}/_svc/resolve/stable`)).status, 401)
 })
 
-test('events keep the path that the client wrote, and name the view', async () => {
+test('events keep the path of the client, and contain the view', async () => {
   const { name } = await nightly(1)
   const { reader } = await on(9)
   await reader.ok(200, 'GET', `min-7d/${name}/manifests/stable`)
@@ -377,7 +377,7 @@ test('events keep the path that the client wrote, and name the view', async () =
   assert.equal(JSON.parse(row!.extensions).image, `${new URL(registry.url).host}/min-7d/${name}:stable`)
 })
 
-test('an index is pulled through a view with the images that it lists', async () => {
+test('pulls an index through a view with the images in it', async () => {
   const name = `acme/app${repos++}`
   const { reader: _, ...pusher } = await on(0)
   const child = await pusher.pushImage(name)

@@ -24,7 +24,7 @@ async function on(days: number) {
   return { ...(await registry.registryAs(operatorUid)), api: await registry.as(operatorUid) }
 }
 
-test('a tag that was watched for days is as old as its content here, in views, lists and rules', async () => {
+test('a tag that was watched for days has the age of its content here, in views, lists and policies', async () => {
   await using there = await startUpstream()
   const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
   const image = there.add(JSON.stringify(imageOf(config, [])), types.image)
@@ -69,7 +69,7 @@ test('a tag that was watched for days is as old as its content here, in views, l
   await later.ok(200, 'GET', `${name}/manifests/${image.digest}`)
 })
 
-test('a caller who is held back while the upstream does not answer gets both warnings', async () => {
+test('a held-back caller gets both warnings while the upstream is unavailable', async () => {
   await using there = await startUpstream()
   const publish = (text: string): string => {
     const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux', text }), types.config)
