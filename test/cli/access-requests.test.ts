@@ -6,7 +6,7 @@ import { ok } from '../support/expect.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 
-test('owners list access requests and answer them', async () => {
+test('owners can list access requests and answer them', async () => {
   await using pinfold = await startPinfold()
   const { uid: org } = await pinfold.seed.group('', { name: 'acme' })
   const owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)

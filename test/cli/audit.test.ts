@@ -4,7 +4,7 @@ import { operatorUid } from '#lib/uid.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 
-test('audit list shows changes with their author, and can be limited to a scope, an author or a time', async () => {
+test('audit list shows changes with their author, and filters by scope, author or time', async () => {
   await using pinfold = await startPinfold()
   const acme = (await pinfold.seed.group('', { name: 'acme' })).uid
   await pinfold.seed.group('', { name: 'globex' })
@@ -36,7 +36,7 @@ test('audit list shows changes with their author, and can be limited to a scope,
   assert.equal((await items('--limit', '1')).length, 1)
 })
 
-test('audit list refuses a wrong time and an unknown author', async () => {
+test('audit list refuses an invalid time and an unknown author', async () => {
   await using pinfold = await startPinfold()
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const time = await run(['audit', 'list', '--since', 'soon'], { env })
@@ -47,7 +47,7 @@ test('audit list refuses a wrong time and an unknown author', async () => {
   assert.match(author.stderr, /nobody/)
 })
 
-test('status shows the server and who is signed in, and exits with 69 if it cannot be reached', async () => {
+test('status shows the server and the signed-in user, and exits with 69 if the server is unreachable', async () => {
   await using pinfold = await startPinfold()
   const ready = await run(['status'], { env: { PINFOLD_API: pinfold.url } })
   assert.deepEqual([ready.code, ready.stderr], [0, ''])

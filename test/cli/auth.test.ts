@@ -49,7 +49,7 @@ function assertQuiet({ stdout, stderr }: Run, ...secrets: string[]): void {
   }
 }
 
-test('login exchanges the token of a file, prints the identity, and stores everything for this user only', async () => {
+test('login exchanges the token in a file, prints the identity, and stores everything readable only by this user', async () => {
   await using it = await start()
   const signedIn = await it.login('--audience', 'registry.example')
   assert.deepEqual([signedIn.code, signedIn.stderr], [0, ''])
@@ -69,7 +69,7 @@ test('login exchanges the token of a file, prints the identity, and stores every
   assert.deepEqual(readdirSync(dirname(it.profile)), ['profile.json'])
 })
 
-test('folders and files that others could read are closed, and a link in their place is replaced', async () => {
+test('makes files and folders unreadable for other users, and replaces a symbolic link in their place', async () => {
   await using it = await start()
   mkdirSync(dirname(it.tokenFile(it.fake.url)), { recursive: true, mode: 0o755 })
   writeFileSync(it.tokenFile(it.fake.url), 'old', { mode: 0o644 })
@@ -84,7 +84,7 @@ test('folders and files that others could read are closed, and a link in their p
   assert.deepEqual([lstatSync(it.profile).isFile(), readFileSync(linked, 'utf8')], [true, before])
 })
 
-test('a broken profile ends with 78 and a hint how to remove it', async () => {
+test('a broken profile exits with 78 and prints how to remove it', async () => {
   await using it = await start()
   mkdirSync(dirname(it.profile), { recursive: true })
   writeFileSync(it.profile, '{"api":1}')
@@ -124,7 +124,7 @@ test('tokens print prints only the token, which is cached until shortly before i
   assert.match(none.stderr, /^pinfold: the token file .* cannot be read: ENOENT; run pinfold login again\n$/)
 })
 
-test('a token that is narrowed, or for several audiences, is exchanged each time and never kept', async () => {
+test('a narrowed token, or one for several audiences, is exchanged each time and never cached', async () => {
   await using it = await start()
   await it.login()
   const kept = readFileSync(it.tokenFile(it.fake.url), 'utf8')
@@ -153,7 +153,7 @@ test('a token that is narrowed, or for several audiences, is exchanged each time
   }
 })
 
-test('a token from standard input is used once and never read again', async () => {
+test('a token from standard input is used once and not stored', async () => {
   await using it = await start()
   const script = `printf %s '${outside}' | "${program}" login --api ${it.fake.url} --identity ${identity} --identity-token -`
   const piped = await runProcess(['-c', script], { command: 'sh', env: it.env })
@@ -167,7 +167,7 @@ test('a token from standard input is used once and never read again', async () =
   )
 })
 
-test('a flag wins over the environment, which wins over the profile', async () => {
+test('an option has priority over the environment, and the environment over the profile', async () => {
   await using it = await start()
   await using elsewhere = await startFakeSts()
   await it.login()
@@ -187,7 +187,7 @@ test('a flag wins over the environment, which wins over the profile', async () =
   assert.deepEqual(await subjects(['--api', it.fake.url], env), [it.fake.url, other])
 })
 
-test('a profile counts only for its own server, which alone gets the token of its file', async () => {
+test('a profile applies only to its own server, and only this server gets the token in its file', async () => {
   await using it = await start()
   await using elsewhere = await startFakeSts()
   await it.login()
@@ -199,7 +199,7 @@ test('a profile counts only for its own server, which alone gets the token of it
   assert.deepEqual(elsewhere.seen, [])
 })
 
-test('the token of the platform is found with nothing but an identity, GitHub before GitLab before Kubernetes', async () => {
+test('given only an identity, finds the platform token: GitHub before GitLab before Kubernetes', async () => {
   await using it = await start()
   const args = ['login', '--identity', identity]
   const gitLab = { PINFOLD_API: it.fake.url, PINFOLD_ID_TOKEN: outside }
@@ -228,7 +228,7 @@ test('the token of the platform is found with nothing but an identity, GitHub be
   })
 })
 
-test('whoami prints the identity that is signed in, or exits with 77', async () => {
+test('whoami prints the signed-in identity, or exits with 77', async () => {
   await using it = await start()
   for (const args of [['whoami'], ['whoami', '--quick'], ['tokens', 'print']]) {
     const { code, stdout, stderr } = await it.auth(args)
@@ -262,7 +262,7 @@ test('whoami prints the identity that is signed in, or exits with 77', async () 
   assert.equal((await it.auth(['whoami', '--quick'])).code, 77)
 })
 
-test('logout forgets one token, or everything', async () => {
+test('logout removes one token, or all', async () => {
   await using it = await start()
   await it.login('--audience', 'registry.example')
   assert.equal((await it.auth(['logout', '--audience', 'registry.example'])).code, 0)
@@ -273,7 +273,7 @@ test('logout forgets one token, or everything', async () => {
   assert.equal((await it.auth(['logout'])).code, 0)
 })
 
-test('an audience cannot lead out of the cache', async () => {
+test('an audience name cannot escape the cache folder', async () => {
   await using it = await start()
   await it.login()
   for (const audience of ['..', '.', '', 'a b', 'x'.repeat(256)]) {
@@ -327,7 +327,7 @@ test('prints a refusal of the server as one line with message, fields and reques
   assert.equal(existsSync(it.profile), false)
 })
 
-test('a server that is not available is tried three times, and ends with 69', async () => {
+test('tries an unavailable server three times, and exits with 69', async () => {
   await using it = await start()
   const unavailable = { status: 503, body: { code: 14, message: 'not now', details: [] } }
   it.fake.answer = () => (it.fake.seen.length < 3 ? unavailable : undefined)
@@ -348,7 +348,7 @@ test('a server that is not available is tried three times, and ends with 69', as
   assertQuiet(nobody)
 })
 
-test('a token is never sent unencrypted, and a text that is no token is not printed', async () => {
+test('never sends a token unencrypted, and does not print text that is not a token', async () => {
   await using it = await start()
   const login = (...args: string[]) => it.auth(['login', '--identity', identity, ...args])
   const plain = await login('--api', 'http://registry.example', '--identity-token', it.file)
@@ -384,7 +384,7 @@ test('a token is never sent unencrypted, and a text that is no token is not prin
   assert.equal((await it.auth(['tokens', 'print'], { PINFOLD_IDENTITY: 'me' })).code, 78)
 })
 
-test('identities check explains claim by claim and shows neither the token nor its signature', async () => {
+test('identities check explains each claim, and shows neither the token nor its signature', async () => {
   await using it = await start()
   const claimMatch = { issuer: 'https://ci.example', subjectPattern: 'repo:acme/.*', claims: { ref: 'main' } }
   it.fake.identity = { uid: identity, name: 'ci', claimMatch }
@@ -434,7 +434,7 @@ test('identities check explains claim by claim and shows neither the token nor i
   assert.match(broken.stderr, /^pinfold: the token cannot be read: [^.]*\n$/)
 })
 
-test('help and completion know the commands of two words and the values of their options', async () => {
+test('help and completion include two-word commands and the values of their options', async () => {
   const complete = async (...words: string[]) => (await runProcess(['complete', '--', ...words])).stdout
   assert.match(await complete('tokens', ''), /^print\t[\s\S]*^push\t[\s\S]*^pull\t/m)
   assert.match(await complete('login', '--'), /^--identity-token\t[\s\S]*^--audience\t/m)
@@ -445,7 +445,7 @@ test('help and completion know the commands of two words and the values of their
   assert.match(unknown.stderr, /^pinfold: unknown option '--nope'\n\(see pinfold login --help\)\n$/)
 })
 
-test('the server ignores the settings of the commands', async () => {
+test('the server ignores settings for commands', async () => {
   using home = makeHome()
   const env = {
     ...home.env,
@@ -460,7 +460,7 @@ test('the server ignores the settings of the commands', async () => {
   assert.equal(stderr, '')
 })
 
-test('a job signs in to a real server with a token that its own key signed, and leaves again', async () => {
+test('a CI job signs in to a real server with a token signed by its own key, and signs out', async () => {
   await using pinfold = await startPinfold()
   using home = makeHome()
   const { publicKey, privateKey } = await generateKeyPair('ES256')

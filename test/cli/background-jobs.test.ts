@@ -14,7 +14,7 @@ const held = async (address: string): Promise<number> => {
   return [...text.matchAll(/^pinfold_duty_lease_held\{.*\} 1$/gm)].length
 }
 
-test('when the node with the leases is killed, the other one takes them', {
+test('when the node with the leases is killed, the other node takes them', {
   skip: !onPostgres && 'one node',
 }, async () => {
   await using place = await makePlace()
@@ -48,7 +48,7 @@ test('when the node with the leases is killed, the other one takes them', {
   assert.equal(await held(third), all)
 })
 
-test('gc of a folder that no server uses runs in its own process', async () => {
+test('gc of a folder without a running server runs in its own process', async () => {
   await using place = await makePlace()
   const first = await run(['server', 'gc', ...place.args], { env: place.env })
   assert.match(first.stdout, /^removed 0 blobs with 0 bytes, 0 unfinished uploads$/m)

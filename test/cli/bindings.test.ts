@@ -4,7 +4,7 @@ import { assertDenied, ok } from '../support/expect.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 
-test('a person sees who has bound them, accepts one organization and refuses another', async () => {
+test('a person sees who created their bindings, accepts one organization and refuses another', async () => {
   await using pinfold = await startPinfold()
   const { uid } = await pinfold.seed.person()
   const person = await pinfold.as(uid)

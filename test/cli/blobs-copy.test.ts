@@ -14,7 +14,7 @@ import { digestOf, type RegistryClient, registryClient } from '../support/regist
 
 const name = 'acme/app'
 
-test('blobs move to a bucket while the server runs, and back to a folder', { skip: noBucket }, async () => {
+test('moves blobs to a bucket while the server runs, and back to a folder', { skip: noBucket }, async () => {
   await using bucket = await startBucket()
   await using place = await makePlace()
   const url = bucket.url()
@@ -84,7 +84,7 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   assert.ok(damaged.stderr.includes(`not copied, because it is damaged or lost: ${file}`), damaged.stderr)
 })
 
-test('finds and deletes pieces in the copy of an upload that ended before the switch', { skip: noBucket }, async () => {
+test('finds and deletes parts in the copy of an upload that ended before the switch', { skip: noBucket }, async () => {
   await using bucket = await startBucket()
   await using place = await makePlace()
   const url = bucket.url()

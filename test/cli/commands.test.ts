@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { summaries } from '#cli/summaries.ts'
 import { makePlace, program, project, run, runProcess } from '../support/process.ts'
 
-test('help goes to standard output, and to standard error when a command is missing', async () => {
+test('prints help to standard output, or to standard error if a command is missing', async () => {
   for (const args of [['help'], ['--help'], ['help', 'serve'], ['token', '--help']]) {
     const { code, stdout, stderr } = await run(args)
     assert.deepEqual([code, stderr], [0, ''], args.join(' '))
@@ -28,7 +28,7 @@ test('every command and group in the table shows its summary in its help', async
   }
 })
 
-test('wrong usage is one line and where to read more, with exit code 64', async () => {
+test('wrong usage exits with 64, one error line and a link to the help', async () => {
   const wrong: [string[], RegExp][] = [
     [['nope'], /^pinfold: unknown command 'nope'\n\(see pinfold --help\)\n$/],
     [['serve', '--nope'], /^pinfold: unknown option '--nope'\n\(see pinfold serve --help\)\n$/],
@@ -43,7 +43,7 @@ test('wrong usage is one line and where to read more, with exit code 64', async 
   }
 })
 
-test('every bad setting is listed at once, with exit code 78', async () => {
+test('lists all invalid settings at once, with exit code 78', async () => {
   const env = {
     PINFOLD_LISTEN: 'here',
     PINFOLD_METRICS: 'perhaps',
@@ -62,7 +62,7 @@ test('every bad setting is listed at once, with exit code 78', async () => {
   ])
 })
 
-test('a database URL is refused without a master key, and when it is not one', async () => {
+test('refuses a database URL without a master key, and an invalid database URL', async () => {
   for (const command of ['serve', 'token', 'migrate']) {
     const { code, stderr } = await run([command, '--database', 'postgres://127.0.0.1/none'])
     assert.equal(code, 78)
@@ -73,7 +73,7 @@ test('a database URL is refused without a master key, and when it is not one', a
   assert.match(wrong.stderr, /^pinfold: --database must be a postgres:\/\/ URL, such as postgres:.*\n$/)
 })
 
-test('a command without access to its database ends with one line, exit code 69 and without the password', async () => {
+test('a command without access to its database exits with 69 and one line without the password', async () => {
   const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
   const { code, stderr } = await run(['migrate', '--database', 'postgres://me:secret@127.0.0.1:1/none'], { env })
   assert.equal(code, 69)
@@ -81,7 +81,7 @@ test('a command without access to its database ends with one line, exit code 69 
   assert.doesNotMatch(stderr, /secret/)
 })
 
-test('the list of settings names each with its default', async () => {
+test('the list of settings names each setting with its default', async () => {
   const { code, stdout } = await runProcess(['server', 'config'])
   assert.equal(code, 0)
   assert.match(stdout, /^PINFOLD_LISTEN \(--listen\)\n {4}.*Default: 127\.0\.0\.1:8080\.$/m)
@@ -91,7 +91,7 @@ test('the list of settings names each with its default', async () => {
   )
 })
 
-test('help and the list of settings are for a terminal, without the marks of a page', async () => {
+test('help and the list of settings contain no Markdown in a terminal', async () => {
   const printed = await Promise.all(
     [
       ['server', 'config'],
@@ -109,14 +109,14 @@ test('help and the list of settings are for a terminal, without the marks of a p
   }
 })
 
-test('a reader that closes the output early is no failure', async () => {
+test('a reader that closes the output early causes no error', async () => {
   const { code, stderr } = await runProcess(['-c', `"${program}" server config | head -n 1; echo "$?" >&2`], {
     command: 'sh',
   })
   assert.deepEqual([code, stderr], [0, '0\n'])
 })
 
-test('the program finds itself and Node through a symbolic link and from another folder', async () => {
+test('the program finds its files and Node through a symbolic link and from another folder', async () => {
   await using place = await makePlace()
   const link = join(place.data, 'pinfold')
   symlinkSync(program, link)
@@ -146,7 +146,7 @@ test('completion offers commands and options, and prints a script for each shell
   }
 })
 
-test('variables that commands print for a shell are not reported as misspelled settings afterwards', async () => {
+test('variables that commands print for a shell are not reported later as misspelled settings', async () => {
   await using place = await makePlace()
   const read = { PINFOLD_ORGANIZATION_ID: 'a', PINFOLD_ROLE_BINDING_NAME: 'b', PINFOLD_OCI_TOKEN: 'c' }
   const { code, stderr } = await run(['migrate', ...place.args], { env: { ...place.env, ...read } })
@@ -155,7 +155,7 @@ test('variables that commands print for a shell are not reported as misspelled s
   assert.equal(misspelt.stderr, 'pinfold: PINFOLD_METRIC_TOKEN is not a setting; did you mean PINFOLD_METRICS_TOKEN?\n')
 })
 
-test('migrate makes a database ready and may be run again', async () => {
+test('migrate prepares a database and can run again', async () => {
   await using place = await makePlace()
   for (let i = 0; i < 2; i++) {
     const { code, stdout } = await run(['migrate', ...place.args], { env: place.env })

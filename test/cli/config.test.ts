@@ -79,7 +79,7 @@ test('refuses unknown keys and invalid values, and lists the valid ones', async 
   assert.equal(existsSync(it.file), false)
 })
 
-test('an unusable file is refused by the commands that read it, and can be repaired with an editor', async () => {
+test('commands report an unusable settings file, which can be repaired with an editor', async () => {
   using it = atHome()
   mkdirSync(dirname(it.file), { recursive: true })
   for (const [text, says] of [
@@ -109,7 +109,7 @@ test('an unusable file is refused by the commands that read it, and can be repai
   assert.equal(failing.code, 1)
 })
 
-test('commands take the server, the group and the format from it, after options and the environment', async () => {
+test('commands read server, group and format from the settings, unless options or the environment set them', async () => {
   using it = atHome()
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid
   const env = { PINFOLD_TOKEN: pinfold.operator.token! }

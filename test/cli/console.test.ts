@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
 import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
 
-test('pinfold server console prints a link that one browser enters with, and serve prints no link into a file', async () => {
+test('pinfold server console prints a link that works in one browser, and serve prints no link into a file', async () => {
   await using place = await makePlace()
   const command = () => run(['server', 'console', ...place.args], { env: place.env })
   await using server = await startProcess(place)

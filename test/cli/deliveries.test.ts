@@ -15,7 +15,7 @@ const env = {
 }
 const times = (count: number) => Array.from({ length: count }, (_, i) => i)
 
-test('a receiver that was away and a server that was killed miss nothing, and nothing overtakes', async () => {
+test('no event is lost or overtaken while the receiver was unavailable and the server was killed', async () => {
   await using place = await makePlace()
   await using receiver = await startReceiver()
   const repos: string[] = []
@@ -58,7 +58,7 @@ test('a receiver that was away and a server that was killed miss nothing, and no
   assert.ok(repeated <= 16, `${repeated} were repeated, and no more than 8 were on their way each time`)
 })
 
-test('a server that stops finishes deliveries in progress, and repeats none afterwards', async () => {
+test('a stopping server finishes running deliveries, and repeats none afterwards', async () => {
   await using place = await makePlace()
   await using receiver = await startReceiver()
   {
@@ -91,7 +91,9 @@ test('a server that stops finishes deliveries in progress, and repeats none afte
   assert.equal(receiver.got.length, 5)
 })
 
-test('the remaining one of two nodes takes over the deliveries', { skip: !onPostgres && 'one node only' }, async () => {
+test('after one of two nodes stops, the other takes over the deliveries', {
+  skip: !onPostgres && 'one node only',
+}, async () => {
   await using place = await makePlace()
   await using receivers = await Promise.all(times(6).map(() => startReceiver())).then((list) => ({
     list,

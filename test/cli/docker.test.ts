@@ -52,7 +52,7 @@ async function start() {
   }
 }
 
-test('Docker gets a token for the registry, which is valid as a password and as a bearer token', async () => {
+test('Docker gets a registry token, which is valid as a password and as a bearer token', async () => {
   await using it = await start()
   const before = await it.helper('get', it.registry)
   assert.equal(before.code, 77)
@@ -68,7 +68,7 @@ test('Docker gets a token for the registry, which is valid as a password and as 
   }
 })
 
-test('the helper knows no other registry, lists none, and stores nothing', async () => {
+test('the helper has credentials only for the configured registry, lists none, and stores nothing', async () => {
   await using it = await start()
   await it.login()
   for (const server of ['registry.example.com', `x${it.registry}`, `${it.registry}.example.com`]) {
@@ -98,7 +98,7 @@ test('configure-docker adds the helper and keeps the rest of the file', async ()
   assert.deepEqual([broken.code, readFileSync(it.config, 'utf8')], [78, '[broken'])
 })
 
-test('a pull token is made, listed, pulls but does not push, and ends with its identity', async () => {
+test('a pull token can be created and listed, pulls but does not push, and ends with its identity', async () => {
   await using it = await start()
   await it.login()
   const made = await it.cli('tokens', 'pull', 'create', '--name', 'cluster', '--ttl', '24h', '-o', 'json')
@@ -118,7 +118,13 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
   const none = await it.cli('tokens', 'pull', 'list', '--in', 'acme', '--expired')
   assert.deepEqual([none.code, none.stdout], [0, ''])
   const other = await it.cli('tokens', 'pull', 'delete', it.identity.uid)
-  assert.deepEqual([other.code, other.stderr], [64, `pinfold: nothing was deleted: ${it.identity.uid} is not a pull token; pinfold tokens pull list lists pull tokens\n`])
+  assert.deepEqual(
+    [other.code, other.stderr],
+    [
+      64,
+      `pinfold: nothing was deleted: ${it.identity.uid} is not a pull token; pinfold tokens pull list lists pull tokens\n`,
+    ],
+  )
   const lines = (await it.cli('tokens', 'pull', 'create', '--name', 'cron', '-o', 'env')).stdout
   const [, cron, secret] = /^export PINFOLD_OCI_IDENTITY_ID='(.*)'\nexport PINFOLD_OCI_TOKEN='(.*)'\n$/.exec(lines)!
   assert.deepEqual(await it.accessWith(cron!, secret!), ['pull'])
@@ -133,7 +139,7 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
   assert.equal(await it.accessWith(identity, password), 401)
 })
 
-test('a pull token for docker is printed as a login line, or kept in its configuration', async () => {
+test('prints a pull token as a docker login command, or stores it in the Docker configuration', async () => {
   await using it = await start()
   await it.login()
   await it.cli('docker', 'configure')

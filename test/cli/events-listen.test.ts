@@ -131,7 +131,7 @@ async function start(options: Parameters<typeof startPinfold>[0] = {}) {
 
 const repos = 'dev.pinfold.api.platform.registry.repo.*'
 
-test('events are printed as they happen, for people and for programs', async () => {
+test('prints events as they arrive, as text and as JSON', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const folder = (await pinfold.seed.group(org)).uid
@@ -163,7 +163,7 @@ test('events are printed as they happen, for people and for programs', async () 
   }
 })
 
-test('events that are signed with RS256 are printed as well', async () => {
+test('prints events signed with RS256 too', async () => {
   await using it = await start({ signingAlgorithms: ['RS256'] })
   const made = await it.pinfold.seed.repo(it.org)
   await using listener = listen(it.front.url, it.token, ['--in', it.org, '--type', repos, '--after', '0', '-o', 'json'])
@@ -171,7 +171,7 @@ test('events that are signed with RS256 are printed as well', async () => {
   assert.equal(listener.json()[0].subject, made.uid)
 })
 
-test('continues after an interruption where it stopped', async () => {
+test('continues after an interruption from the last event', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const first = await pinfold.seed.repo(org)
@@ -188,7 +188,7 @@ test('continues after an interruption where it stopped', async () => {
   assert.match(listener.output.stderr, /connecting again/)
 })
 
-test('an event that the server has not signed like this is not printed, and ends it', async () => {
+test('prints no event without a valid server signature, and exits', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const elsewhere = (await pinfold.seed.group()).uid
@@ -220,7 +220,7 @@ test('an event that the server has not signed like this is not printed, and ends
   }
 })
 
-test('events are forwarded as a subscription would get them', async () => {
+test('forwards events in the form that a subscription gets', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   await using receiver = await startReceiver((_, times) => ({ status: times === 1 ? 204 : 500 }))
@@ -252,7 +252,7 @@ function secretFile(folder: string, secret: string): string {
   return file
 }
 
-test('reports errors at once that a retry would not change', async () => {
+test('reports errors at once that a retry would not fix', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)

@@ -71,7 +71,7 @@ async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => 
 }
 
 suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
-  test('waits for the database at its start, answers in the format of each entry point, and serves once it is there', async () => {
+  test('waits for the database at the start, returns an error in each entry point’s format, and serves once it is available', async () => {
     await using place = await makePlace()
     await using server = await start(place, 'cut')
     await server.answers('/healthz', 200)
@@ -119,7 +119,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     assert.equal(await server.exited, 0)
   })
 
-  test('waits while the database takes no writes, and ends when it is asked to', async () => {
+  test('waits while the database accepts no writes, and stops on a signal', async () => {
     await using place = await makePlace()
     const readOnly = (url: URL) => url.searchParams.set('options', '-c default_transaction_read_only=on')
     await using server = await start(place, 'open', readOnly)
@@ -138,7 +138,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     assert.equal(await server.exited, 78)
   })
 
-  test('answers 503 while the database is unavailable, and is ready again by itself', async () => {
+  test('returns 503 while the database is unavailable, and becomes ready again without a restart', async () => {
     await using place = await makePlace()
     await using server = await start(place, 'open')
     await server.answers('/readyz', 200)

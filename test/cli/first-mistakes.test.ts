@@ -19,7 +19,7 @@ test('distinguishes a wrong database password from an unavailable database', asy
   assert.ok(!stderr.includes('very-wrong'))
 })
 
-test('names a data folder of another user, and the user who should own it', async (t) => {
+test('names a data folder of another user, and the user who must own it', async (t) => {
   if (!mayOthersRun()) return t.skip('another user cannot run the program where it is here')
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   try {
@@ -31,7 +31,7 @@ test('names a data folder of another user, and the user who should own it', asyn
   }
 })
 
-test('a server without a URL warns once if clients call it by another name', async () => {
+test('a server without a URL warns once if clients use another host name', async () => {
   await using place = await makePlace()
   for (const [args, times] of [
     [[], 1],

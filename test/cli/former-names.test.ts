@@ -6,7 +6,7 @@ import { runProgram } from '#cli/framework/program.ts'
 import { summaries } from '#cli/summaries.ts'
 import { run, runProcess } from '../support/process.ts'
 
-test('every former command shows the help of the current one, with a warning', async () => {
+test('each former command shows the help of the current command, with a warning', async () => {
   for (const [former, current] of Object.entries(formerNames)) {
     const [then, now] = [await run([...former.split(' '), '--help']), await run([...current.split(' '), '--help'])]
     assert.deepEqual([then.code, then.stdout], [0, now.stdout], former)
@@ -16,7 +16,7 @@ test('every former command shows the help of the current one, with a warning', a
   }
 })
 
-test('commands whose arguments changed keep their former command, which no help lists', async () => {
+test('commands with changed arguments keep their former name, which no help lists', async () => {
   for (const former of Object.keys(replaced)) {
     const words = former.split(' ')
     const { code, stdout } = await run([...words, '--help'])
@@ -27,7 +27,7 @@ test('commands whose arguments changed keep their former command, which no help 
   }
 })
 
-test('a word of another program ends with advice and exit code 64', async () => {
+test('a command name of another program exits with 64 and a suggestion', async () => {
   for (const [word, advice] of Object.entries(hints)) {
     const { code, stdout, stderr } = await run([word, 'acme/app'])
     assert.deepEqual([code, stdout], [64, ''])
@@ -37,7 +37,7 @@ test('a word of another program ends with advice and exit code 64', async () => 
   assert.match((await run(['tags', 'lst', 'acme/app'])).stderr, /.+/)
 })
 
-test('help before a command shows the help of this command, and of a former command with a warning', async () => {
+test('help before a command shows the help of the command, also for a former command with a warning', async () => {
   for (const path of ['tags list', 'server keys rotate-master']) {
     assert.deepEqual(await run(['help', ...path.split(' ')]), await run([...path.split(' '), '--help']))
   }
@@ -47,14 +47,14 @@ test('help before a command shows the help of this command, and of a former comm
   assert.match((await run(['help', 'ls'])).stderr, /pinfold images list lists images/)
 })
 
-test('completion knows the words after a former command, without a warning, and offers no former command', async () => {
+test('completion completes after a former command without a warning, and does not offer former commands', async () => {
   const { stdout, stderr } = await runProcess(['complete', '--', 'iam', 'role-bindings', 'up'])
   assert.match(stdout, /^update\t/)
   assert.equal(stderr, '')
   assert.doesNotMatch((await runProcess(['complete', '--', ''])).stdout, /^(iam|verify)\t/m)
 })
 
-test('advice and former names name only commands that exist', () => {
+test('suggestions and former names refer only to existing commands', () => {
   for (const text of [...Object.values(hints), ...Object.values(replaced).map((path) => `pinfold ${path}`)]) {
     for (const [, words = ''] of text.matchAll(/\bpinfold ((?:[a-z-]+ ?)+)/g)) {
       const parts = words.trim().split(' ')
@@ -112,7 +112,7 @@ async function parse(...args: string[]) {
   return { code, ...seen }
 }
 
-test('an option takes the value of its former option or argument, with a warning', async () => {
+test('an option accepts the value of its former option or argument, with a warning', async () => {
   const now = await parse('members', 'add', 'ci', '--in', 'acme', '--from', 'x', '--tag', 'a', '--tag', 'b')
   const expected = { identity: 'ci', in: 'acme', from: 'x', tag: ['a', 'b'] }
   assert.deepEqual([now.code, now.options, now.said], [0, expected, []])
@@ -136,7 +136,7 @@ test("the user's default counts for a current option, and less than a former one
   assert.equal((await parse('members', 'add', 'ci', '--parent', 'acme')).options?.in, 'acme')
 })
 
-test('refuses a value that is missing, or given by the former and the current name', async () => {
+test('refuses a missing value, or a value given with both the former and the current name', async () => {
   assert.equal((await parse('members', 'add', '--in', 'acme')).code, "missing required argument 'identity'")
   const both = await parse('members', 'add', 'ci', '--in', 'acme', '--parent', 'acme')
   assert.equal(both.code, 'give --in once')

@@ -42,21 +42,21 @@ for (const [former, current, value, another] of renamed) {
   })
 }
 
-test('the table above has every former name', () => {
+test('the table above contains each former name', () => {
   const all = Object.values<Setting<unknown>>(settings).flatMap(({ env, formerly }) =>
     formerly ? [[formerly, env]] : [],
   )
   assert.deepEqual(all.sort(), renamed.map(([former, current]) => [former, current]).sort())
 })
 
-test('an invalid value is reported with the name that the operator has used', () => {
+test('an error for an invalid value contains the name that the operator used', () => {
   assert.throws(
     () => readConfig({ PINFOLD_AUDIT_DAYS: 'x' }),
     /^ConfigError: PINFOLD_AUDIT_DAYS must be a whole number/,
   )
 })
 
-test('a command warns once of each former name on standard error', async () => {
+test('a command warns once for each former name, on standard error', async () => {
   await using place = await makePlace()
   const former = { PINFOLD_AUDIT_DAYS: '7', PINFOLD_SPARSE: 'all' }
   const { code, stderr } = await run(['migrate', ...place.args], { env: { ...place.env, ...former } })

@@ -104,7 +104,7 @@ tar -cf - LICENSE | crane append -f - -t 127.0.0.1:8080/public/alpine:latest
   assert.equal(below!.at(-1), pulled!.at(-1))
 })
 
-test('the guide on CI makes an identity and prints the lines for the workflow', async () => {
+test('the CI guide creates an identity and prints the lines for the workflow', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   using home = makeHome()
@@ -115,7 +115,7 @@ test('the guide on CI makes an identity and prints the lines for the workflow', 
   assert.match(made!.at(-1)!, /pinfold login && pinfold docker configure$/)
 })
 
-test('the test of a backup in its guide works as written', async (t) => {
+test('the restore test in the backup guide works as written', async (t) => {
   await using place = await makePlace()
   if (place.database) return t.skip('PostgreSQL is backed up with its own tools')
   await using _server = await startProcess(place)
@@ -144,7 +144,7 @@ function commandsOf(page: string): string[][] {
 // Contains mistakes on purpose.
 const mistakes = 'docs/first-hour.md'
 
-test('every command in the documentation exists, with its options', async () => {
+test('each command in the documentation exists, with its options', async () => {
   const helps = new Map<string, string>()
   const helpOf = async (path: string) => {
     if (!helps.has(path)) helps.set(path, (await run([...path.split(' '), '--help'])).stdout)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freeAddress, makePlace, run, startProcess } from '../support/process.ts'
 
-test('health ends with 0 for a server that is ready, also for one on all addresses', async () => {
+test('health exits with 0 for a ready server, also for one that listens on all addresses', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const { host, port } = new URL(server.url)

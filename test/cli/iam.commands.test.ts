@@ -59,7 +59,7 @@ async function play(rows: readonly Row[]): Promise<void> {
   }
 }
 
-test('providers are made, shown, changed and deleted, with the groups that they report', async () => {
+test('providers can be created, shown, changed and deleted, and their external groups listed', async () => {
   const create = `identity-providers create corp --in acme --oidc-issuer ${issuer.url} --oidc-client-id pinfold`
   await play([
     { words: `${create} --default-role nosuch --oidc-pkce-enabled`, code: 1, says: /no role nosuch/ },
@@ -136,7 +136,7 @@ test('providers are made, shown, changed and deleted, with the groups that they 
   ])
 })
 
-test('people are provisioned with a token that is printed alone, and ends', async () => {
+test('provisions users with a SCIM token, which is printed alone and can be revoked', async () => {
   const scim = 'identity-providers scim'
   await play([
     { words: `${scim} token regenerate people`, code: 1 },
@@ -167,7 +167,7 @@ test('people are provisioned with a token that is printed alone, and ends', asyn
   ])
 })
 
-test('identities are made for clouds and for keys of their own', async () => {
+test('creates identities for clouds and with static keys', async () => {
   const id = '72f988bf-86f1-41af-91ab-2d7cd011db47'
   const shown = async (name: string) =>
     JSON.parse((await played(['identities', 'describe', name, '-o', 'json'])).stdout)
@@ -220,7 +220,7 @@ test('identities are made for clouds and for keys of their own', async () => {
   assert.deepEqual((await shown('vm2')).claimMatch.claims, { oid: id, tid: id })
 })
 
-test('roles and invitations have every verb', async () => {
+test('roles and invitations support all commands', async () => {
   await play([
     { words: 'roles create nothing --in acme', code: 64, says: /--capabilities/ },
     { words: 'roles create bad --in acme --capabilities repo.fly', code: 1, says: /capabilities/ },
@@ -327,7 +327,7 @@ function day(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }
 
-test('explain prints whether an identity has access, through which bindings, and members who could grant it', async () => {
+test('explain prints whether an identity has access, the bindings that give it, and members who can grant it', async () => {
   await played(['folders', 'create', 'asked', '--in', 'acme'])
   const made = 'identities create robot --in acme --identity-issuer https://robots.example --subject robot'
   await played(made.split(' '))

@@ -70,7 +70,7 @@ test('creates, shows, changes and deletes organizations and folders by their nam
   )
 })
 
-test('a list is shown in every format, and JSON has the members of version 1', async () => {
+test('shows a list in each format, and JSON has the fields of version 1', async () => {
   await iam('orgs', 'create', 'globex', '--description', '=1+1, "quoted"')
   const shown = async (format: string) => (await iam('orgs', 'list', '-o', format)).split('\n')
   const { items } = JSON.parse((await shown('json')).join('\n'))
@@ -88,7 +88,7 @@ test('a list is shown in every format, and JSON has the members of version 1', a
   assert.equal((await attempt('orgs', 'list', '-o', 'yaml')).code, 64)
 })
 
-test('an identity is made by its claims and bound to roles by their names', async () => {
+test('creates an identity by its claims, and binds it to roles by name', async () => {
   await iam('orgs', 'create', 'initech')
   await iam(
     'identities',
@@ -131,7 +131,7 @@ test('an identity is made by its claims and bound to roles by their names', asyn
   assert.equal((await attempt('identities', 'describe', 'ci')).code, 1)
 })
 
-test('an identity that cannot be bound is not left behind', async () => {
+test('deletes a new identity if it cannot be bound', async () => {
   await iam('orgs', 'create', 'hooli')
   const args = [
     'identities',
@@ -148,7 +148,7 @@ test('an identity that cannot be bound is not left behind', async () => {
   assert.equal(rowsOf(await iam('identities', 'list', '--in', 'hooli')).length, 1)
 })
 
-test('the shortcuts create rules for the tokens of a platform, and print its configuration', async () => {
+test('shortcuts create rules for the tokens of a platform, and print its configuration', async () => {
   await iam('orgs', 'create', 'umbrella')
   const api = server.url
   const matchOf = async (name: string) =>
@@ -249,7 +249,7 @@ test('adds capabilities to roles and removes them', async () => {
   assert.match((await attempt('roles', 'update', 'maker')).stderr, /nothing was changed: give at least one of --name/)
 })
 
-test('members and invitations name identities and roles', async () => {
+test('members and invitations accept and show names of identities and roles', async () => {
   await iam('orgs', 'create', 'wonka')
   await iam('identities', 'create', 'ci', '--in', 'wonka', '--identity-issuer', 'https://ci.example', '--subject', 'x')
   await iam('members', 'add', 'wonka/ci', '--in', 'wonka', '--role', 'viewer')
@@ -288,7 +288,7 @@ test('links, shows and unlinks cloud accounts', async () => {
   assert.doesNotMatch(await iam('cloud-accounts', 'describe', 'stark'), /^aws/m)
 })
 
-test('deletions require --yes without a terminal, and groups that are not empty stay', async () => {
+test('deletions without a terminal require --yes, and groups that are not empty are kept', async () => {
   await iam('orgs', 'create', 'oscorp')
   await iam('folders', 'create', 'lab', '--in', 'oscorp')
   const asked = await attempt('orgs', 'delete', 'oscorp')
@@ -316,7 +316,7 @@ test('an unknown name lists the existing ones, and an ambiguous one lists its ui
   assert.equal((await attempt('roles', 'describe', 'weyland/twin')).code, 0)
 })
 
-test('a user who is signed in, or has a token, acts as themselves beside a data folder too', async () => {
+test('a signed-in user, or one with a token, acts as themselves also next to a data folder', async () => {
   await iam('orgs', 'create', 'cyberdyne')
   const uid = (
     await iam(
@@ -350,7 +350,7 @@ test('a user who is signed in, or has a token, acts as themselves beside a data 
   }
 })
 
-test('a command creates an organization and signs the clients of this machine in', async () => {
+test('a command creates an organization and signs in clients on this machine', async () => {
   const made = await attempt('orgs', 'create', 'aperture', '--configure-docker')
   assert.equal(made.code, 0, made.stderr)
   assert.match(made.stderr, /(?:may|can) push to \S+\/aperture until/)
@@ -370,7 +370,7 @@ test('a command creates an organization and signs the clients of this machine in
   assert.equal(begun.status, 202)
 })
 
-test('a data folder without a running server is reported as such, and nothing is created in a wrong one', {
+test('reports a data folder without a running server, and creates nothing in a wrong folder', {
   skip: onPostgres,
 }, async () => {
   await using other = await makePlace()
@@ -387,7 +387,9 @@ test('a data folder without a running server is reported as such, and nothing is
   assert.match(away.stderr, /no server runs on the data folder .*\n.*start the server with pinfold serve --data/)
 })
 
-test('sends no token to a stranger that listens at the former address of a server', { skip: onPostgres }, async () => {
+test('sends no token to another program that listens at the former address of a server', {
+  skip: onPostgres,
+}, async () => {
   await using other = await makePlace()
   const stopped = await startProcess(other)
   await stopped[Symbol.asyncDispose]()
@@ -406,7 +408,7 @@ test('sends no token to a stranger that listens at the former address of a serve
   assert.equal((await list()).code, 0, again.url)
 })
 
-test('with a database the server has to be named, and tokens for it go over https only', {
+test('with a database, the server must be named, and tokens are sent only over https', {
   skip: !onPostgres,
 }, async () => {
   const list = (api: string, ...args: string[]) => {

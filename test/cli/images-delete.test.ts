@@ -80,7 +80,7 @@ test('at a terminal, repos delete asks for confirmation, and only yes deletes', 
   assert.equal(await isThere(), false)
 })
 
-test('repos delete deletes an empty repository without a question, and refuses a tag', async () => {
+test('repos delete deletes an empty repository without confirmation, and refuses a tag', async () => {
   const { pinfold, cli, isThere } = await scene([])
   await using _ = pinfold
   const tagged = await cli('acme/app:1.0', '--yes')
@@ -98,7 +98,7 @@ test('repos delete deletes an empty repository without a question, and refuses a
 
 const noTerminal = spawnSync('script', ['--version']).error !== undefined && 'there is no script to make a terminal'
 
-test('the program itself asks at a real terminal', { skip: noTerminal }, async () => {
+test('the program itself asks for confirmation at a real terminal', { skip: noTerminal }, async () => {
   const { pinfold, env, isThere } = await scene(['1.0'])
   await using _ = pinfold
   for (const [answer, code] of [['n\r', 1] as const, ['y\r', 0] as const]) {

@@ -51,7 +51,7 @@ const rowsOf = (stdout: string): string[][] =>
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
-test('images list shows the visible images, by the names to pull them by', async () => {
+test('images list shows the visible images, by the names for pulling them', async () => {
   const { pinfold, org, host, cli, env, repo } = await scene()
   await using _ = pinfold
   const seen = await cli('images', 'list')
@@ -73,7 +73,7 @@ test('images list shows the visible images, by the names to pull them by', async
   assert.deepEqual([none.code, none.stdout], [77, ''])
 })
 
-test('tags lists the latest first, and hides excluded tags', async () => {
+test('tags list shows the latest first, and hides excluded tags', async () => {
   const { pinfold, repo, env } = await scene()
   await using _ = pinfold
   const cli = (...args: string[]) => run(['tags', ...args], { env: { ...env, PINFOLD_TOKEN: pinfold.operator.token! } })
@@ -97,7 +97,7 @@ test('tags lists the latest first, and hides excluded tags', async () => {
   assert.deepEqual(rowsOf((await cli('acme/team/app', '--updated-within', '1m')).stdout).length, 1)
 })
 
-test('tags history shows a tag, a moment, and the tags that a digest has had', async () => {
+test('tags history shows the history of a tag, a point in time, and the tags of a digest', async () => {
   // A caller who cannot see the organization names the image by the same path.
   const { pinfold, cli: images, host } = await scene()
   await using _ = pinfold
@@ -196,7 +196,7 @@ test('prints one line for invalid arguments and missing images', async () => {
   }
 })
 
-test('an import fills a running server, prints its result, and does nothing when it is repeated', async () => {
+test('an import writes to a running server, prints its result, and changes nothing when repeated', async () => {
   await using place = await makePlace()
   const file = join(place.data, 'histories.json.gz')
   const history = (...digests: string[]) =>
@@ -276,7 +276,7 @@ test('an import of long histories and of many tags is split into requests within
   assert.equal(listed.tags[0].digest, digestOf('1'))
 })
 
-test('tags resolve shows the digest of a tag at an age or a moment, the reason, and the next one', async () => {
+test('tags resolve shows the digest of a tag at an age or a time, the reason, and the next digest', async () => {
   const { pinfold, cli, repo } = await scene()
   await using _ = pinfold
   const digest = (text: string) => digestOf(text)

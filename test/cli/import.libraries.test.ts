@@ -58,7 +58,7 @@ function write(place: Place, name: string, content: object | string): string {
 const importFrom = (place: Place, paths: string[], ...more: string[]) =>
   run(['libraries', 'import', ...place.args, ...paths, ...more], { env: place.env })
 
-test('files of libraries are taken in beside a running server, and the second time nothing changes', async () => {
+test('imports library files next to a running server, and the second time nothing changes', async () => {
   await using place = await makePlace()
   const folder = join(place.data, 'files')
   mkdirSync(folder)
@@ -99,7 +99,7 @@ test('files of libraries are taken in beside a running server, and the second ti
   assert.deepEqual([release.sizeBytes, release.createTime], ['11', '2026-01-01T00:00:00.000Z'])
 })
 
-test('the real lists of Python versions come out in their order, without a server', async () => {
+test('imports real lists of Python versions in order, without a server', async () => {
   await using place = await makePlace()
   const file = join(project, 'test/data/python-version-lists.json.gz')
   const { code, stdout } = await importFrom(place, [file])
@@ -110,7 +110,7 @@ test('the real lists of Python versions come out in their order, without a serve
   assert.match(stdout, /652 packages, 35302 versions/)
 })
 
-test('names file, line and field of an invalid package, and imports nothing of it', async () => {
+test('an error for an invalid package names file, line and field, and no version of it is imported', async () => {
   await using place = await makePlace()
   const [good] = lists.packages
   const file = write(place, 'wrong.json', {
@@ -164,7 +164,7 @@ test('names file, line and field of an invalid package, and imports nothing of i
   )
 })
 
-test('names a file that has no libraries in it', async () => {
+test('names a file without libraries', async () => {
   await using place = await makePlace()
   const cases: Record<string, [string, RegExp]> = {
     'broken.json': ['{\n "ecosystem": "python",\n oops }', /broken\.json:3: is not valid JSON/],

@@ -39,7 +39,7 @@ const advisoryOf = (id: string, version = '1.10') => `  - id: ${id}
           fixed-version: ${version}
 `
 
-test('imports the samples without a server, once, into the public organization', async () => {
+test('imports the samples once, without a server, into the public organization', async () => {
   await using place = await makePlace()
   const first = await importing(place, 'advisories', samples)
   assert.deepEqual(first, { code: 0, stdout: '174 advisories: 174 new, 0 changed, 0 as before\n', stderr: '' })
@@ -63,7 +63,7 @@ test('imports the samples without a server, once, into the public organization',
   })
 })
 
-test('an import calls the server that runs, into the group that is named', async () => {
+test('an import sends data to the running server, into the given group', async () => {
   await using place = await makePlace()
   await withServer(place, async (client) => {
     const { uid } = (await client.post('/iam/v2/groups/', { name: 'acme' })).body
@@ -83,7 +83,7 @@ test('an import calls the server that runs, into the group that is named', async
   })
 })
 
-test('a changed file changes its advisories, and versions stay the text that they are', async () => {
+test('importing a changed file changes its advisories, and versions stay unchanged text', async () => {
   await using place = await makePlace()
   const file = join(place.data, 'tool.advisories.yaml')
   mkdirSync(place.data, { recursive: true })
@@ -101,7 +101,7 @@ test('a changed file changes its advisories, and versions stay the text that the
   })
 })
 
-test('names file, line and field of invalid entries, and imports the others', async () => {
+test('errors name file, line and field of invalid entries, and the other entries are imported', async () => {
   await using place = await makePlace()
   const folder = join(place.data, 'in')
   mkdirSync(folder, { recursive: true })
@@ -146,7 +146,7 @@ test('names file, line and field of invalid entries, and imports the others', as
   await withServer(place, async (client) => assert.equal(await total(client), 2))
 })
 
-test('vulnerabilities that are wrong are named with file, line and field', async () => {
+test('errors for invalid vulnerabilities name file, line and field', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl.gz')
@@ -183,7 +183,7 @@ test('vulnerabilities that are wrong are named with file, line and field', async
   ])
 })
 
-test('imports packages named by vulnerabilities as a source that covers nothing and deletes nothing', async () => {
+test('imports packages in vulnerability files as a source that covers nothing and deletes nothing', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl')
@@ -209,7 +209,7 @@ test('imports packages named by vulnerabilities as a source that covers nothing 
   assert.deepEqual(await source(), [['import/osv', '2', [], '']])
 })
 
-test('an import that covers an ecosystem is a source of it, and withdraws missing records', async () => {
+test('an import that covers an ecosystem is a data source for it, and withdraws missing records', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl')
@@ -233,7 +233,7 @@ test('an import that covers an ecosystem is a source of it, and withdraws missin
   assert.match(stderr, /--covers: pypi is not a supported ecosystem/)
 })
 
-test('an import with an invalid record counts as a failed reading of its ecosystems', async () => {
+test('an import with an invalid record counts as a failed read of its ecosystems', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl')
@@ -258,7 +258,7 @@ test('an import with an invalid record counts as a failed reading of its ecosyst
   assert.match((await source())[0]![1], /^\d problems? in the files$/)
 })
 
-test('reads archives member by member, and names a file that is no archive', async () => {
+test('reads archives file by file, and names a file that is not an archive', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const tar = pack()
@@ -363,7 +363,7 @@ async function checkFilters(client: Client, entries: readonly Entry[]): Promise<
   }
 }
 
-test('filters find the same samples as a plain scan of their YAML', async () => {
+test('filters return the same samples as a full scan of their YAML', async () => {
   await using place = await makePlace()
   await importing(place, 'advisories', samples)
   const texts = globSync(`${samples}/*.yaml`).map((file) => readFileSync(file, 'utf8'))
@@ -379,7 +379,7 @@ async function membersOf(archive: string): Promise<string[]> {
   return texts
 }
 
-test('the whole data set is imported once, and filters find the same as a plain scan', {
+test('imports the whole data set once, and filters return the same as a full scan', {
   // The large data set runs on one engine only; the other one has the samples.
   skip: (onPostgres && 'on SQLite') || (!existsSync(whole) && 'no data beside'),
 }, async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { makePlace } from '../support/process.ts'
 import { killPushes } from '../support/pushes.ts'
 
-test('a server that is killed during pushes has lost nothing, and nothing is incomplete', async () => {
+test('a server killed during pushes loses nothing acknowledged, and leaves nothing incomplete', async () => {
   await using place = await makePlace()
   const tally = await killPushes(place, 2, 40)
   assert.equal(tally.sent, 80)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { killRounds } from '../support/durability.ts'
 import { makePlace } from '../support/process.ts'
 
-test('a server that is killed during writes has lost nothing that it acknowledged', async () => {
+test('a server killed during writes loses nothing acknowledged', async () => {
   await using place = await makePlace()
   const tally = await killRounds(place, 1, 200)
   assert.equal(tally.sent, 200)

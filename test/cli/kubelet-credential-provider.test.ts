@@ -43,7 +43,7 @@ async function start() {
   }
 }
 
-test('the token of a service account becomes a credential that pulls, for the identity of its annotation', async () => {
+test('exchanges a service account token for a pull credential of the identity in its annotation', async () => {
   await using it = await start()
   const { host, registry } = it
   const annotations = { 'pinfold.dev/identity': it.identity, other: 'x' }
@@ -70,7 +70,7 @@ test('the token of a service account becomes a credential that pulls, for the id
   assert.equal(old.body.apiVersion, apiVersion.replace('v1', 'v1beta1'))
 })
 
-test('a node shows a token of its own, for the identity that its configuration names', async () => {
+test('a node uses its own token, for the identity in its configuration', async () => {
   await using it = await start()
   const file = join(it.home.home, 'node-token')
   writeFileSync(file, it.token)
@@ -87,7 +87,7 @@ test('returns no credential for an image of another registry, and sends no reque
   }
 })
 
-test('prints errors in a sentence for the log of the kubelet, without the token', async () => {
+test('prints errors as one sentence for the kubelet log, without the token', async () => {
   await using it = await start()
   const named = { 'pinfold.dev/identity': it.identity }
   const stranger = { 'pinfold.dev/identity': `${it.registry.org.uid}/0123456789abcdef` }

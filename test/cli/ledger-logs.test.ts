@@ -9,7 +9,7 @@ import { onPostgres, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { plantTag } from '../support/tags.ts'
 
-test('the operator rotates the key of a log, and resumes suspended logs', async (t) => {
+test('the operator can rotate the key of a log, and resume suspended logs', async (t) => {
   if (onPostgres) return t.skip('a schema of a test has no address of its own')
   await using pinfold = await startPinfold()
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string
@@ -32,7 +32,7 @@ test('the operator rotates the key of a log, and resumes suspended logs', async 
   assert.equal((await cli('resume', '--yes')).stdout, 'replaced 0 transparency logs\n')
 })
 
-test('a name that is empty erases, limits and rotates nothing', async (t) => {
+test('refuses an empty name for erase, limits and rotate', async (t) => {
   if (onPostgres) return t.skip('a schema of a test has no address of its own')
   await using pinfold = await startPinfold()
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string

@@ -61,7 +61,7 @@ for (const [store, skip] of [
   ['folder', noDump],
   ['bucket', noDump || noBucket],
 ] as const) {
-  test(`an older database beside the same ${store} signs nothing until pinfold server complete-restore was run`, {
+  test(`after restoring an older database with the same ${store}, signs nothing until pinfold server complete-restore`, {
     skip,
   }, async () => {
     await using place = await makePlace()

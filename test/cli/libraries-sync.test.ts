@@ -49,7 +49,7 @@ const counts = (created: number, updated: number, unchanged: number, versionsCre
   return { created, updated, unchanged, versionsCreated, versionsUpdated: 0, refused }
 }
 
-test('named projects of a Python index are taken in, and the second time nothing changes', async () => {
+test('imports named projects of a Python index, and the second time nothing changes', async () => {
   await using place = await makePlace()
   await using index = await startIndex({
     '/simple/flask/': projectPage('Flask', '2.0rc1', '1.0'),
@@ -65,7 +65,7 @@ test('named projects of a Python index are taken in, and the second time nothing
   assert.deepEqual((await sync(place, options)).counts, counts(0, 1, 1, 1))
 })
 
-test('artifacts of a Maven repository are taken in', async () => {
+test('imports artifacts of a Maven repository', async () => {
   await using place = await makePlace()
   await using repository = await startIndex({
     '/maven2/com/google/guava/guava/maven-metadata.xml': mavenMetadata('com.google.guava:guava', '9.0', '31.1-jre'),
@@ -83,7 +83,7 @@ test('artifacts of a Maven repository are taken in', async () => {
   assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 2, 0))
 })
 
-test('--all with a limit reads the first projects of a Python index by name', async () => {
+test('--all with a limit imports the first projects of a Python index by name', async () => {
   await using place = await makePlace()
   const projects = ['Beta', 'alpha', 'gamma', 'alpha', 'delta'].map((name) => ({ name }))
   await using index = await startIndex({
@@ -98,7 +98,7 @@ test('--all with a limit reads the first projects of a Python index by name', as
   assert.deepEqual(Object.keys(await stored(place)), ['alpha', 'beta'])
 })
 
-test('an interrupted run continues where it stopped, and a completed one begins anew', async () => {
+test('an interrupted run continues from its last project, and a completed run starts again', async () => {
   await using place = await makePlace()
   const names = Array.from({ length: 150 }, (_, i) => `lib-${String(i).padStart(3, '0')}`)
   await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))
@@ -131,7 +131,7 @@ test('an interrupted run continues where it stopped, and a completed one begins 
   assert.equal(index.requests.length, 150)
 })
 
-test('another request does not go on from the run of this one, and --restart does not either', async () => {
+test('a different request, and --restart, do not continue an interrupted run', async () => {
   await using place = await makePlace()
   const names = Array.from({ length: 70 }, (_, i) => `lib-${String(i).padStart(2, '0')}`)
   await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))
@@ -148,7 +148,7 @@ test('another request does not go on from the run of this one, and --restart doe
   assert.equal(index.requests.length, 70)
 })
 
-test('names a project with malformed data and skips it as a whole, and imports the others', async () => {
+test('names a project with malformed data and skips it completely, and imports the others', async () => {
   await using place = await makePlace()
   const page = (change: (body: Json) => void): FakeAnswer => {
     const answer = projectPage('bad', '1.0', '2.0')
@@ -194,7 +194,7 @@ test('names a project with malformed data and skips it as a whole, and imports t
   assert.deepEqual(await stored(place), { good: ['1'] })
 })
 
-test('metadata of Maven that is hostile or broken is named, and costs no more than that', async () => {
+test('names hostile or invalid Maven metadata, and skips only this artifact', async () => {
   await using place = await makePlace()
   const bomb = `<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa">${Array.from({ length: 9 }, (_, i) => `<!ENTITY a${i} "${'&a;'.repeat(10)}">`).join('')}]><metadata><groupId>&a8;</groupId></metadata>`
   const versions = (inside: string) => ({
@@ -225,7 +225,7 @@ test('metadata of Maven that is hostile or broken is named, and costs no more th
   }
 })
 
-test('remediated builds are known as such by the source that they come from', async () => {
+test('recognizes remediated builds by their source', async () => {
   await using place = await makePlace()
   await using index = await startIndex({
     '/fixed/': projectPage('fixed', '1.0'),
@@ -244,7 +244,7 @@ test('remediated builds are known as such by the source that they come from', as
   )
 })
 
-test('sends the credential for a source to that source only, and prints it in no message', async () => {
+test('sends a credential only to its source, and prints it in no message', async () => {
   await using place = await makePlace()
   await using elsewhere = await startIndex({ '/stolen/': projectPage('stolen', '1') })
   await using index = await startIndex({
@@ -264,7 +264,7 @@ test('sends the credential for a source to that source only, and prints it in no
   assert.doesNotMatch(led.failure + led.err, /s3cret/)
 })
 
-test('a source on another machine must be https, at whichever address it is', async () => {
+test('requires https for a source on another machine, for each of its URLs', async () => {
   await using place = await makePlace()
   for (const pythonIndex of ['http://192.0.2.1', 'http://10.0.0.1', 'http://localhost.example.com']) {
     const open = await sync(place, { pythonIndex, name: ['flask'] })
@@ -272,7 +272,7 @@ test('a source on another machine must be https, at whichever address it is', as
   }
 })
 
-test('options that make no sense are refused before anything is asked or opened', async () => {
+test('refuses conflicting options before sending a request or opening the database', async () => {
   await using place = await makePlace()
   const url = 'https://packages.example.com'
   const cases: [Options, RegExp][] = [

@@ -110,7 +110,7 @@ async function atWork(place: Place): Promise<boolean> {
 }
 
 for (const [moment, isNow] of Object.entries(moments)) {
-  test(`a rotation that is killed ${moment} leaves one key that opens everything, and is run again`, async () => {
+  test(`a rotation killed ${moment} leaves one key that decrypts everything, and can be run again`, async () => {
     await using place = await makePlace()
     const before = await filled(place)
     await isNow(place)
@@ -153,7 +153,7 @@ for (const [moment, isNow] of Object.entries(moments)) {
   })
 }
 
-test('a rotation names the key that is wrong, missing or not a key, and changes nothing', async () => {
+test('a rotation names a wrong, missing or malformed key, and changes nothing', async () => {
   await using place = await makePlace()
   const own = { ...place, env: { PINFOLD_MASTER_KEY: newKey() } }
   {

@@ -48,7 +48,7 @@ async function opens(place: Place, env: Env, { url, token }: { url: string; toke
   await server.exited
 }
 
-test('a lost master key is not replaced by another one', onFiles, async () => {
+test('does not replace a lost master key by a new one', onFiles, async () => {
   await using place = await makePlace()
   const before = await served(place)
   const lost = `${keyFile(place)}.copy`
@@ -65,7 +65,7 @@ test('a lost master key is not replaced by another one', onFiles, async () => {
   await opens(place, {}, before)
 })
 
-test('another master key is refused', async () => {
+test('refuses a different master key', async () => {
   await using place = await makePlace()
   const before = await served(place)
   const said = await refusal(place, { PINFOLD_MASTER_KEY: newKey() }, 'serve')
@@ -73,7 +73,7 @@ test('another master key is refused', async () => {
   await opens(place, place.env, before)
 })
 
-test('the key in the data folder is replaced, and kept for old backups', onFiles, async () => {
+test('replaces the key in the data folder, and keeps the old key for old backups', onFiles, async () => {
   await using place = await makePlace()
   const before = await served(place)
   const old = readFileSync(keyFile(place), 'utf8')
@@ -93,7 +93,7 @@ test('the key in the data folder is replaced, and kept for old backups', onFiles
   assert.match(await refusal(place, { PINFOLD_MASTER_KEY: old.trim() }, 'serve'), /another master key/)
 })
 
-test('the next process completes or discards a rotation that was killed', onFiles, async () => {
+test('the next process completes or discards a killed rotation', onFiles, async () => {
   await using place = await makePlace()
   const before = await served(place)
   const old = readFileSync(keyFile(place), 'utf8')
@@ -112,7 +112,7 @@ test('the next process completes or discards a rotation that was killed', onFile
   assert.equal(existsSync(`${keyFile(place)}.new`), false)
 })
 
-test('a key in the environment is replaced by the next one, and of two keys the matching one is used', async () => {
+test('replaces a key from the environment by the next key, and uses the matching one of two', async () => {
   await using place = await makePlace()
   const [first, next] = [newKey(), newKey()]
   const own = { ...place, env: { PINFOLD_MASTER_KEY: first } }
@@ -132,7 +132,7 @@ test('a key in the environment is replaced by the next one, and of two keys the 
   assert.match((await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })).stdout, /already/)
 })
 
-test('recognizes a database of an earlier version by the values that its key opens', onFiles, async () => {
+test('recognizes a database of an earlier version by the values that its key decrypts', onFiles, async () => {
   await using place = await makePlace()
   const before = await served(place)
   const { DatabaseSync } = await import('node:sqlite')
@@ -146,7 +146,7 @@ test('recognizes a database of an earlier version by the values that its key ope
   await opens(place, {}, before)
 })
 
-test('with PostgreSQL no key is replaced while a server is there', onePostgres, async () => {
+test('refuses to replace a PostgreSQL key while a server runs', onePostgres, async () => {
   await using place = await makePlace()
   const env = { ...place.env, PINFOLD_LEASE_MS: '1600' }
   const both = { ...env, PINFOLD_MASTER_KEY_NEW: newKey() }
@@ -192,7 +192,7 @@ async function refuses(
 }
 
 test(
-  'servers that share a database have one URL, and a server with another one answers no request',
+  'servers that share a database have one URL, and a server with another URL serves no request',
   onePostgres,
   async () => {
     await using place = await makePlace()
@@ -210,7 +210,7 @@ test(
   },
 )
 
-test('a server registers before it checks the master key, and answers afterwards', onePostgres, async () => {
+test('a server registers before it checks the master key, and serves requests afterwards', onePostgres, async () => {
   await using place = await makePlace()
   const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
   await served(own)
@@ -225,7 +225,7 @@ test('a server registers before it checks the master key, and answers afterwards
   assert.deepEqual(await urlsOf(place), ['https://gone.example.com'])
 })
 
-test('a server that starts during a rotation is not taken for an earlier one', onePostgres, async () => {
+test('a server that starts during a rotation is not mistaken for an earlier server', onePostgres, async () => {
   await using place = await makePlace()
   const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '400' } }
   const before = await served(own)

@@ -28,7 +28,7 @@ async function scene(settings: Parameters<typeof startPinfold>[0] = {}) {
 
 const following = ['mirrors', 'create', 'acme/alpine', '--upstream', 'hub', '--path', 'alpine']
 
-test('an upstream that may not be contacted is refused with the setting that would allow it', async () => {
+test('an error for an upstream at a forbidden address names the setting to allow it', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   for (const [url, says] of [
@@ -47,7 +47,7 @@ test('an upstream that may not be contacted is refused with the setting that wou
   }
 })
 
-test('an upstream can be allowed to create repositories, or not', async () => {
+test('an upstream option allows or forbids creation of repositories', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   const makes = async () =>
@@ -81,7 +81,7 @@ test('shows a mirror by the name of its upstream, with times in the units of the
   )
 })
 
-test('for a repository that is not a mirror, prints the command that makes it one', async () => {
+test('for a repository that is not a mirror, prints the command to make it one', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   const nothing = async (...args: string[]) => {
@@ -100,7 +100,7 @@ test('for a repository that is not a mirror, prints the command that makes it on
   await nothing('delete', 'acme/alpine', '--yes')
 })
 
-test('content can be copied ahead, and a repository with a protected tag is refused with its name', async () => {
+test('can copy content ahead, and the error for a protected tag names the tag', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   assert.match(await done(...following, '--mode', 'full'), /^mode +full$/m)
@@ -128,7 +128,7 @@ test('refuses to delete an upstream with mirrors, and prints the command that li
   await done('mirrors', 'upstreams', 'delete', 'hub', '--yes', '--allow-missing')
 })
 
-test('shows a move between two checks, and the first check as such, like the API', async () => {
+test('shows a tag update between two checks, and the first check as such, like the API', async () => {
   let shift = 0
   const { pinfold, done } = await scene({ ...localUpstreams, monotonic: () => performance.now() * 1000 + shift })
   await using _ = pinfold
@@ -186,7 +186,7 @@ test('shows a move between two checks, and the first check as such, like the API
   )
 })
 
-test('shows tag history that an upstream reported only if requested, with its origin', async () => {
+test('shows tag history from an upstream only on request, with its origin', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   await done(...following)

@@ -46,7 +46,7 @@ async function startBystander() {
   }
 }
 
-test('the token of the operator is never sent to a stranger at the address of a server in another network', {
+test('never sends the operator token to another server at the same address in a different network', {
   skip,
 }, async () => {
   await using place = await makePlace()
@@ -71,7 +71,7 @@ test('the token of the operator is never sent to a stranger at the address of a 
   assert.equal(bystander.heard.length, 1)
 })
 
-test('in its own network a server is found by its folder, also one of a version that did not store its network', {
+test('finds a server in its own network by its folder, also a version that did not store its network', {
   skip: onPostgres,
 }, async () => {
   await using place = await makePlace()

@@ -273,7 +273,7 @@ test('creates nothing if the Docker configuration cannot be written', async () =
   assert.equal(await done('tokens', 'pull', 'list', '--in', 'acme'), '')
 })
 
-test('a taken or reserved name is refused with the next step', async () => {
+test('an error for an existing or reserved name contains the next step', async () => {
   await done('folders', 'create', 'first', '--in', 'acme')
   const wrong = async (next: RegExp, ...args: string[]) => {
     const { code, stdout, stderr } = await cli('folders', ...args)

@@ -15,7 +15,7 @@ function terminalOf(env: Record<string, string>): Terminal {
   return { env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
 }
 
-test('a command of the operator opens the folder when no server runs, and keeps servers off it meanwhile', async () => {
+test('an operator command opens the folder if no server runs, and blocks servers meanwhile', async () => {
   await using place = await makePlace()
   const names = await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
     await api.post('/iam/v2/groups/', { name: 'acme' })
@@ -30,7 +30,7 @@ test('a command of the operator opens the folder when no server runs, and keeps 
   assert.equal(body.groups[0].name, 'acme')
 })
 
-test('without a server in the folder, creates nothing and names the folder that was meant perhaps', async () => {
+test('without a server in the folder, creates nothing and suggests another folder', async () => {
   await using place = await makePlace()
   const typo = join(place.data, 'typo')
   const where = place.database ? place.args : ['--data', typo]
@@ -43,7 +43,7 @@ test('without a server in the folder, creates nothing and names the folder that 
   assert.deepEqual(readdirSync(place.data), [])
 })
 
-test('a command of the operator calls the running server, with any outside name', async () => {
+test('an operator command calls the running server, whatever its public name is', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { args: ['--url', 'https://registry.example.invalid'] })
   await withOperator(terminalOf(place.env), optionsOf(place), (api) => api.post('/iam/v2/groups/', { name: 'acme' }))
@@ -51,7 +51,7 @@ test('a command of the operator calls the running server, with any outside name'
   assert.equal((await server.exited).code, 0)
 })
 
-test('a refusal of the server reaches the user of the command', async () => {
+test('shows an error of the server to the user of the command', async () => {
   await using place = await makePlace()
   await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
     await assert.rejects(api.post('/iam/v2/groups/', { name: '?' }), /name/)
@@ -123,7 +123,7 @@ test('lists, describes and sets quotas by the name of the organization', async (
   assert.match((await quotas('describe', 'nobody')).stderr, /no organization nobody was found/)
 })
 
-test('reports a folder as in use if its holder does not answer', { skip: onPostgres }, async () => {
+test('reports a folder as in use if the process that uses it does not answer', { skip: onPostgres }, async () => {
   await using place = await makePlace()
   const lock = takeServeLock(join(place.data, 'serve.lock'))!
   const command = withOperator(terminalOf({}), optionsOf(place), (api) => api.get('/iam/v2/groups'))
@@ -131,7 +131,7 @@ test('reports a folder as in use if its holder does not answer', { skip: onPostg
   lock.release()
 })
 
-test('with PostgreSQL a named server is called', { skip: !onPostgres }, async () => {
+test('with PostgreSQL, calls the named server', { skip: !onPostgres }, async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const away = terminalOf({ ...place.env, PINFOLD_API: 'http://127.0.0.1:1' })
@@ -143,7 +143,7 @@ test('with PostgreSQL a named server is called', { skip: !onPostgres }, async ()
   await withOperator(named, optionsOf(place), (api) => api.get('/iam/v2/groups'))
 })
 
-test('progress shows only on a terminal, at intervals, and disappears', () => {
+test('shows progress only on a terminal, at intervals, and clears it', () => {
   const shown: string[] = []
   let now = 0
   {

@@ -8,7 +8,7 @@ import { cleanEnv, program } from '../support/process.ts'
 const full = '/dev/full'
 
 for (const args of [['server', 'config'], ['--help'], ['complete', 'bash'], ['--version']]) {
-  test(`${args.join(' ')} into a full disk ends with 1 and one line`, { skip: !existsSync(full) }, () => {
+  test(`${args.join(' ')} with output to a full disk exits with 1 and one line`, { skip: !existsSync(full) }, () => {
     const file = openSync(full, 'w')
     try {
       const { status, stderr } = spawnSync(program, args, {
@@ -24,7 +24,7 @@ for (const args of [['server', 'config'], ['--help'], ['complete', 'bash'], ['--
   })
 }
 
-test('an error message that cannot be written changes no exit code', { skip: !existsSync(full) }, () => {
+test('the exit code stays the same if an error message cannot be written', { skip: !existsSync(full) }, () => {
   const file = openSync(full, 'w')
   try {
     const { status, stdout } = spawnSync(program, ['nosuch'], {
@@ -38,7 +38,7 @@ test('an error message that cannot be written changes no exit code', { skip: !ex
   }
 })
 
-test('a reader that stops reading is no error', () => {
+test('a reader that stops reading causes no error', () => {
   const { status, stderr } = spawnSync('sh', ['-c', `{ "${program}" server config; echo "code $?" >&2; } | head -1`], {
     env: cleanEnv(),
     encoding: 'utf8',

@@ -91,7 +91,7 @@ async function login({ start }: User, ...args: string[]) {
 const sessionOf = (someone: User): Json => JSON.parse(readFileSync(someone.sessionFile()!, 'utf8'))
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8)
 
-test('login opens the browser, keeps a session for this user only, and every command uses it', async () => {
+test('login opens the browser and stores a session for this user only, which each command uses', async () => {
   using me = user()
   const { uid } = scene.somebody()
   const signingIn = me.start('login', '--org', 'acme.example')
@@ -136,7 +136,7 @@ test('login opens the browser, keeps a session for this user only, and every com
   assert.equal(JSON.parse(before.stdout).subject, claimsOf(other).sub)
 })
 
-test('twenty commands at once keep one session, and an old refresh token ends it', async () => {
+test('twenty concurrent commands keep one session, and an old refresh token ends it', async () => {
   using me = user()
   scene.somebody()
   await login(me)
@@ -166,7 +166,7 @@ test('twenty commands at once keep one session, and an old refresh token ends it
   assert.equal(me.sessionFile(), undefined)
 })
 
-test('logout ends the session at the server', async () => {
+test('logout ends the session on the server', async () => {
   using me = user()
   scene.somebody()
   await login(me)
@@ -182,7 +182,7 @@ test('logout ends the session at the server', async () => {
   assert.deepEqual(readdirSync(join(me.home.home, 'config')), [])
 })
 
-test('account delete asks, deletes the account with its session, and removes its files', async () => {
+test('account delete asks for confirmation, deletes the account and its session, and removes its files', async () => {
   using me = user()
   const { uid } = scene.somebody()
   await login(me)
@@ -222,7 +222,7 @@ test('account delete changes nothing for a workload or the last owner', async ()
   }
 })
 
-test('a new login ends the session that there was', async () => {
+test('a new login ends the previous session', async () => {
   using me = user()
   scene.somebody()
   await login(me)
@@ -232,7 +232,7 @@ test('a new login ends the session that there was', async () => {
   assert.equal((await me.command('whoami')).code, 0)
 })
 
-test('logout ends the session of a person even if the settings or the profile name another identity since', async () => {
+test('logout ends the session of a person even if the settings or the profile now name another identity', async () => {
   using me = user()
   scene.somebody()
   const { url } = scene.pinfold
@@ -266,7 +266,7 @@ test('logout ends the session of a person even if the settings or the profile na
   assert.equal((await me.command('whoami')).code, 0)
 })
 
-test('without a browser, and with --device, the code is typed in elsewhere', async () => {
+test('without a browser, and with --device, login shows a code to enter elsewhere', async () => {
   using me = user()
   const { uid } = scene.somebody()
   const { url } = scene.pinfold
@@ -299,7 +299,7 @@ test('without a browser, and with --device, the code is typed in elsewhere', asy
   assert.equal((await me.command('whoami')).code, 0)
 })
 
-test('the options that have two words do the same by either', async () => {
+test('--org-name and --headless work like --org and --device', async () => {
   using me = user()
   const { url } = scene.pinfold
   for (const args of [
@@ -321,7 +321,7 @@ test('the options that have two words do the same by either', async () => {
   }
 })
 
-test('an invite is redeemed, and a person who is refused sees the reason', async () => {
+test('redeems an invitation, and shows the reason to a refused person', async () => {
   using me = user()
   scene.somebody()
   const stranger = me.start('login', '--identity-provider', 'company')
@@ -346,7 +346,7 @@ test('an invite is redeemed, and a person who is refused sees the reason', async
   assert.equal((await invited.command('login', '--device', '--identity', 'a'.repeat(40))).code, 64)
 })
 
-test('with roles of external groups the session is over after its hour, and nothing is refreshed', async () => {
+test('a session with roles of external groups ends after an hour, and is not refreshed', async () => {
   using me = user()
   const { idp, org, pinfold } = scene
   ok(

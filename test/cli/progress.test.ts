@@ -38,7 +38,7 @@ async function bothWays(args: readonly string[], env: Env, shows: RegExp, says: 
   assert.ok(!piped.stdout.includes('\r') && !piped.stdout.includes('\u001b'))
 }
 
-test('migrations, imports and the collection of blobs show how far they are on a terminal, and nothing in a pipe', async () => {
+test('migrations, imports and blob collection show progress on a terminal, and nothing in a pipe', async () => {
   await using place = await makePlace()
   const { env, args } = place
   const migrated = await onTerminal(['migrate', ...args], env)
@@ -55,7 +55,7 @@ test('migrations, imports and the collection of blobs show how far they are on a
   await bothWays(['server', 'gc', ...args], env, /^looking for blobs/, /removed 0 links/)
 })
 
-test('the rows that a backfill has done are counted, in batches', async () => {
+test('shows the number of rows that a backfill completed, in batches', async () => {
   await using place = await makePlace()
   const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
   try {
@@ -85,7 +85,7 @@ test('the rows that a backfill has done are counted, in batches', async () => {
   }
 })
 
-test('a layer that is pushed shows its bytes on a terminal', async () => {
+test('shows the bytes of a pushed layer on a terminal', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const entries = Array.from({ length: 50 }, (_, i) => [`PYSEC-${i}.json`, osv(`PYSEC-${i}`)])

@@ -19,7 +19,7 @@ const reading = [
 ]
 
 for (const args of reading) {
-  test(`${args.join(' ')} makes no data folder`, async () => {
+  test(`${args.join(' ')} creates no data folder`, async () => {
     const { code, stderr } = await runProcess(args, { cwd: folder })
     assert.equal(code, 69, stderr)
     assert.match(stderr, /no server has used data yet/)

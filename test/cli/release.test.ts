@@ -45,7 +45,7 @@ function makeProject() {
   }
 }
 
-test('a release has its version, its part of the changelog, a tag with it, and checksums that hold', () => {
+test('a release has its version, its part of the changelog, a tag, and valid checksums', () => {
   using made = makeProject()
   const { status, stderr } = made.release('0.2.0')
   assert.equal(status, 0, stderr)
@@ -76,7 +76,7 @@ writeFileSync(out + '/index.json', JSON.stringify({ time: process.env.SOURCE_DAT
 writeFileSync(out + '/blobs/sha256/' + 'b'.repeat(64), 'a blob')
 `
 
-test('a release has the image of its commit as one file, the same each time, with its checksum', () => {
+test('a release contains the image of its commit as one reproducible file, with its checksum', () => {
   using made = makeProject()
   mkdirSync(join(made.folder, 'scripts/image'), { recursive: true })
   cpSync(join(project, 'scripts/release.ts'), join(made.folder, 'scripts/release.ts'))
@@ -122,7 +122,7 @@ test('a release has the image of its commit as one file, the same each time, wit
   assert.ok(release('0.2.0').equals(first))
 })
 
-test('an image that cannot be built leaves no release that looks complete', () => {
+test('a failed image build leaves no release that looks complete', () => {
   using made = makeProject()
   mkdirSync(join(made.folder, 'scripts/image'), { recursive: true })
   cpSync(join(project, 'scripts/release.ts'), join(made.folder, 'scripts/release.ts'))
@@ -147,7 +147,7 @@ test('an image that cannot be built leaves no release that looks complete', () =
   )
 })
 
-test('names the problems that prevent a release before it changes anything', () => {
+test('names problems that prevent a release before changing anything', () => {
   using made = makeProject()
   const refused = (args: string[], reason: RegExp) => {
     const { status, stderr } = made.release(...args)

@@ -24,7 +24,7 @@ async function scene() {
 
 const keeping = ['--keep-days-after', '30', '--mode', 'enforce']
 
-test('finds a retention policy by its name, by its scope and its name, or by its uid', async () => {
+test('finds a retention policy by name, by scope and name, or by uid', async () => {
   const { pinfold, team, cli, done } = await scene()
   await using _ = pinfold
   const uid = (
@@ -56,7 +56,7 @@ test('finds a retention policy by its name, by its scope and its name, or by its
   assert.match(await done('policies', 'tag-protection', 'update', 'fixed', '--tag', 'r*'), /^tags +r\*$/m)
 })
 
-test('lists of rules show the scope of each, and can be narrowed to a scope', async () => {
+test('lists of rules show the scope of each rule, and can be limited to a scope', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   for (const place of ['acme', 'acme/team', 'acme/team/web'])
@@ -124,7 +124,7 @@ test('lists ended holds and quarantines on request', async () => {
   }
 })
 
-test('options take identities by name, and tables show their names', async () => {
+test('options accept identities by name, and tables show their names', async () => {
   const { pinfold, org, cli, done } = await scene()
   await using _ = pinfold
   const bot = await pinfold.seed.member(org, roleUids.owner)
@@ -168,7 +168,7 @@ test('options take identities by name, and tables show their names', async () =>
   assert.match(await done('images', 'unused', 'acme/team/web', '--except', bot.name), /^DIGEST/)
 })
 
-test('images list takes the path of a folder', async () => {
+test('images list accepts the path of a folder', async () => {
   const { pinfold, org, cli, done } = await scene()
   await using _ = pinfold
   await pinfold.seed.repo(org, { name: 'above' })
@@ -210,7 +210,7 @@ test('finds cooldown policies by their names, and refuses an empty name', async 
   assert.match(await pulls('list'), /7d +observe/)
 })
 
-test('names the option that a cooldown policy or an exemption lacks', async () => {
+test('an error names the missing option of a cooldown policy or an exemption', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   for (const [words, says] of [
@@ -228,7 +228,7 @@ test('names the option that a cooldown policy or an exemption lacks', async () =
   }
 })
 
-test('a member with access to a folder only can give its path', async () => {
+test('a member with access only to a folder can give its path', async () => {
   const { pinfold, org, team } = await scene()
   await using _ = pinfold
   const bot = await pinfold.seed.member(team, roleUids.owner)

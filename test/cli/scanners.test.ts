@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makePlace, run, startProcess } from '../support/process.ts'
 
-test('keeps values of a scanner that no option names, so that a new credential sends it no images of others', async () => {
+test('keeps scanner settings without an option, so that a new credential does not send images of others to the scanner', async () => {
   await using place = await makePlace()
   await using _server = await startProcess(place)
   const file = join(place.data, 'credential')

@@ -12,7 +12,7 @@ import { clientOf } from '../support/pinfold.ts'
 import { cleanEnv, makePlace, program, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
-test('the lines that a first start prints work word for word', async () => {
+test('the commands printed at a first start work word for word', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const { stdout } = await untilPrinted(server.output, /descendants_of=\$ORG"\n/)
@@ -33,7 +33,7 @@ test('the lines that a first start prints work word for word', async () => {
   assert.doesNotMatch(stdout, /postgres:/)
 })
 
-test('a second start does not print them again', async () => {
+test('a second start does not print the commands again', async () => {
   await using place = await makePlace()
   {
     await using first = await startProcess(place)
@@ -46,7 +46,7 @@ test('a second start does not print them again', async () => {
   assert.doesNotMatch(second.output.stdout, /First steps/)
 })
 
-test('stores compiled code below the data folder if it cannot be stored beside the program', async () => {
+test('stores compiled code in the data folder if the program folder is not writable', async () => {
   await using place = await makePlace()
   const keptWith = async (env: Record<string, string>) => {
     await using server = await startProcess(place, { env })
@@ -59,7 +59,7 @@ test('stores compiled code below the data folder if it cannot be stored beside t
   assert.ok((await keptWith({ NODE_COMPILE_CACHE: '/dev/null/nowhere' })) > 100)
 })
 
-test('a server releases memory that only its start has used', async () => {
+test('a server releases memory that only its start needs', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const token = await tokenOf(place)
@@ -75,7 +75,7 @@ test('a server releases memory that only its start has used', async () => {
   )
 })
 
-test('the server is the process that was started, and SIGTERM lets it finish its requests', async () => {
+test('the started process is the server, and SIGTERM lets it finish its requests', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const token = await tokenOf(place)
@@ -102,7 +102,7 @@ test('the server is the process that was started, and SIGTERM lets it finish its
   assert.match(answer.slice(more.length), /^HTTP\/1\.1 200 /)
 })
 
-test('after SIGTERM it reports for a while that it is not ready, and serves new connections', async () => {
+test('after SIGTERM it reports not ready for a while, and serves new connections', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { env: { PINFOLD_LAMEDUCK_MS: '4000' } })
   // Each on a connection of its own.
@@ -118,14 +118,14 @@ test('after SIGTERM it reports for a while that it is not ready, and serves new 
   await assert.rejects(ask('/healthz'))
 })
 
-test('SIGHUP ends it as SIGTERM does', async () => {
+test('SIGHUP stops it like SIGTERM', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   server.kill('SIGHUP')
   assert.deepEqual(await server.exited, { code: 0, signal: null })
 })
 
-test('a folder in which no blob can be kept is one clear line and no server', async () => {
+test('a folder that cannot store blobs causes one clear error line, and the server does not start', async () => {
   await using place = await makePlace()
   const blobs = join(place.data, 'not-mounted', 'blobs')
   const { code, stdout, stderr } = await runProcess(
@@ -140,7 +140,7 @@ test('a folder in which no blob can be kept is one clear line and no server', as
   )
 })
 
-test('an occupied port is one clear line and no server', async () => {
+test('an occupied port causes one clear error line, and the server does not start', async () => {
   await using place = await makePlace()
   await using another = await makePlace()
   await using server = await startProcess(place)
@@ -156,7 +156,7 @@ test('an occupied port is one clear line and no server', async () => {
   assert.equal(second.stdout, '')
 })
 
-test('a second server on the same data folder is refused, also right after the first was killed', async (t) => {
+test('refuses a second server on the same data folder, also right after the first was killed', async (t) => {
   if (process.env.PINFOLD_TEST_DATABASE) return t.skip('with PostgreSQL there may be several')
   await using place = await makePlace()
   await using server = await startProcess(place)
@@ -167,7 +167,7 @@ test('a second server on the same data folder is refused, also right after the f
   await using _third = await startProcess(place)
 })
 
-test('the demo fills an empty server once, and its printed instructions work', async () => {
+test('the demo fills an empty server once, and the printed commands work', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { args: ['--demo'], env: { PINFOLD_PUBLIC_ORG: 'open' } })
   const { stdout } = await untilPrinted(server.output, /page_size=5"\n/)
@@ -206,13 +206,13 @@ test('the demo fills an empty server once, and its printed instructions work', a
   assert.match(again.output.stderr, /the example organization was not added: the server already has organizations/)
 })
 
-test('the master key is readable for its owner only', async () => {
+test('only the owner can read the master key file', async () => {
   await using place = await makePlace()
   await using _server = await startProcess(place)
   if (!place.database) assert.equal(statSync(join(place.data, 'master.key')).mode & 0o777, 0o600)
 })
 
-test('the server continues after the reader of its output has ended', async () => {
+test('the server continues after the reader of its output exits', async () => {
   await using place = await makePlace()
   const child = spawn(program, ['serve', ...place.args, '--listen', '127.0.0.1:0'], {
     cwd: project,
@@ -234,7 +234,7 @@ async function untilPrinted(output: { stdout: string }, pattern: RegExp): Promis
   return output
 }
 
-test('a server that listens everywhere is never called by an address that leads nowhere, and warns', async () => {
+test('a server that listens on all addresses without a URL warns, and uses 127.0.0.1 in its URLs', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { listen: '0.0.0.0:0' })
   const { host } = new URL(server.url)
@@ -247,7 +247,7 @@ test('a server that listens everywhere is never called by an address that leads 
   assert.equal((await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups')).status, 200)
 })
 
-test('a server that listens everywhere and knows its URL has nothing to warn of', async () => {
+test('a server that listens on all addresses and has a URL does not warn', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, {
     listen: '0.0.0.0:0',
@@ -257,7 +257,7 @@ test('a server that listens everywhere and knows its URL has nothing to warn of'
   assert.equal(server.output.stderr, '')
 })
 
-test('the switch that opens all private addresses is warned about, and a list of some is not', async () => {
+test('warns if all private addresses are allowed, but not for a list of some', async () => {
   await using place = await makePlace()
   for (const [env, warned] of [
     [
@@ -271,7 +271,7 @@ test('the switch that opens all private addresses is warned about, and a list of
   }
 })
 
-test('warns at the start of organizations that have the names of views', async () => {
+test('warns at the start about organizations with the names of views', async () => {
   await using place = await makePlace()
   {
     await using server = await startProcess(place)
@@ -295,7 +295,7 @@ test('warns at the start of organizations that have the names of views', async (
   assert.match(again.output.stderr, /"level":"warn".*the names of views.*"names":\["min-7d"\]/)
 })
 
-test('the link of the operator is printed only to an interactive terminal', async () => {
+test('prints the operator link only to an interactive terminal', async () => {
   const shown = async (line: string, env: Record<string, string> = {}) => {
     await using place = await makePlace()
     const serve = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((word) => `'${word}'`).join(' ')

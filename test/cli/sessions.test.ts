@@ -5,7 +5,7 @@ import { roleUids } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { startSignInScene } from '../support/sign-in.ts'
 
-test('a person lists and ends their sessions, and an owner those of the organization', async () => {
+test('a person can list and end their sessions, and an owner those of the organization', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org } = scene
   const { email } = scene.somebody()

@@ -17,7 +17,7 @@ function assertLight(modules: readonly string[], most: number) {
   assert.ok(modules.length <= most, `${modules.length} modules, where ${most} are enough:\n${modules.join('\n')}`)
 }
 
-test('help, version and the list of settings load a handful of modules', async () => {
+test('help, version and the list of settings load only a few modules', async () => {
   for (const args of [['--version'], ['--help'], ['help', 'images'], ['serve', '--help'], ['server', 'gc', '--help']]) {
     const { code, modules } = await costOf(args)
     assert.equal(code, 0)
@@ -25,7 +25,7 @@ test('help, version and the list of settings load a handful of modules', async (
   }
 })
 
-test('a command loads the modules to call a server, and none of the server', async () => {
+test('a command loads modules to call a server, and none of the server itself', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   using home = makeHome()
@@ -49,7 +49,7 @@ test('a command loads the modules to call a server, and none of the server', asy
   }
 })
 
-test('the credential helper of docker is as light', async () => {
+test('the docker credential helper loads as few modules', async () => {
   using home = makeHome()
   const listed = await costOf(['docker-credential', 'list'], { env: home.env })
   assert.deepEqual([listed.code, listed.stdout], [0, '{}\n'])
@@ -59,7 +59,7 @@ test('the credential helper of docker is as light', async () => {
   assertLight(asked.modules, 60)
 })
 
-test('beside a server a command of the operator opens the database and its keys, and nothing that answers requests', async () => {
+test('next to a server, an operator command opens the database and its keys, and loads no request handlers', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const env = { ...place.env, ...(onPostgres && { PINFOLD_API: server.url }) }
@@ -78,7 +78,7 @@ test('beside a server a command of the operator opens the database and its keys,
   }
 })
 
-test('completion knows every command, without running any', async () => {
+test('completion includes each command, without running any', async () => {
   const { stdout } = await runProcess(['complete', '--', 'policies', ''])
   for (const name of ['retention', 'tag-protection', 'cooldown', 'admission'])
     assert.match(stdout, new RegExp(`^${name}\t`, 'm'))
@@ -113,7 +113,7 @@ const forLater = [
   'yauzl',
 ]
 
-test('a server is ready before it has loaded modules that only some requests need', async () => {
+test('a server is ready before it loads modules that only some requests need', async () => {
   await using place = await makePlace()
   using counter = countCost()
   await using server = await startProcess(place, { env: counter.env })

@@ -9,7 +9,7 @@ import { onPostgres, startPinfold } from '../support/pinfold.ts'
 
 const skip = onPostgres && 'only SQLite is told where'
 
-test('large work, such as completing a restore, has temporary files', { skip }, async () => {
+test('large operations such as completing a restore can use temporary files', { skip }, async () => {
   await using pinfold = await startPinfold({ jobs: [] })
   const data = mkdtempSync(join(tmpdir(), 'pinfold-stopped-'))
   const stopped = await requireStopped(pinfold.app.db, { ...pinfold.app.config, data })

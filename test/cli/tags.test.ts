@@ -67,7 +67,7 @@ test('updates a tag only if it has the expected digest', async () => {
   assert.equal((await cli('tags', 'update', 'acme/app:1.0', two, '--if', 'latest')).code, 64)
 })
 
-test('the history shows the name of a member who updated a tag, if the caller can see members', async () => {
+test('the history shows the name of the updating member if the caller can see members', async () => {
   const { pinfold, org, two, cli } = await scene()
   await using _ = pinfold
   const bot = await pinfold.seed.member(org, roleUids.push)

@@ -47,7 +47,7 @@ async function get(url: string, ca: string, path: string) {
   return { status: res.statusCode as number, headers: res.headers, text }
 }
 
-test('with a certificate the one port serves REST, HTTP/2 and gRPC inside of TLS, and calls itself https', async () => {
+test('with a certificate, the port serves REST, HTTP/2 and gRPC over TLS, and the server URL is https', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { args: flags('first.crt', 'first.key') })
   assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/)
@@ -89,7 +89,7 @@ test('with a certificate the one port serves REST, HTTP/2 and gRPC inside of TLS
   await assert.rejects(handshake(server.url, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' }))
 })
 
-test('commands on the data folder reach a server with a certificate that names another host', async (t) => {
+test('commands on the data folder reach a server whose certificate is for another host', async (t) => {
   await using place = await makePlace()
   if (place.database !== '') return t.skip('with PostgreSQL commands open the database')
   await using server = await startProcess(place, {
@@ -101,7 +101,7 @@ test('commands on the data folder reach a server with a certificate that names a
   assert.notEqual(await tokenOf(place), '')
 })
 
-test('answers plain HTTP with a hint at TLS, and closes a handshake that does not end', async () => {
+test('answers plain HTTP with a hint to use TLS, and closes a handshake that does not complete', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, {
     args: flags('first.crt', 'first.key'),
@@ -132,7 +132,7 @@ test('answers plain HTTP with a hint at TLS, and closes a handshake that does no
   assert.equal((await get(server.url, 'first.crt', '/healthz')).status, 200)
 })
 
-test('a new certificate is in use after SIGUSR2, and a bad one keeps the old', async () => {
+test('uses a new certificate after SIGUSR2, and keeps the old one if the new one is invalid', async () => {
   copyFileSync(file('first.crt'), file('live.crt'))
   copyFileSync(file('first.key'), file('live.key'))
   await using place = await makePlace()
@@ -169,7 +169,7 @@ test('a new certificate is in use after SIGUSR2, and a bad one keeps the old', a
   kept.destroy()
 })
 
-test('a server with files that do not match does not start, and names the wrong setting', async () => {
+test('a server with a mismatched certificate and key does not start, and names the setting', async () => {
   await using place = await makePlace()
   writeFileSync(file('empty'), '')
   const serve = (args: string[]) =>

@@ -7,7 +7,7 @@ import { clientOf, onPostgres, roleUids } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
 
-test('before the first start there is no token, and the command creates nothing', async () => {
+test('before the first start, the command prints no token and creates nothing', async () => {
   await using place = await makePlace()
   const data = join(place.data, 'sub')
   const args = ['token', '--data', data, ...(onPostgres ? ['--database', place.database] : [])]
@@ -19,7 +19,7 @@ test('before the first start there is no token, and the command creates nothing'
   if (onPostgres) assert.equal((await run(args, { env: place.env })).stderr, stderr)
 })
 
-test('a token may be made between a migration and the first start, when the URL is set', async () => {
+test('a token can be created between migration and first start if the URL is set', async () => {
   await using place = await makePlace()
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
   const { code, stderr } = await run(['token', ...place.args], { env: place.env })
@@ -35,7 +35,7 @@ test('a token may be made between a migration and the first start, when the URL 
   assert.equal((await clientOf(`http://${listen}`, token).get('/iam/v2/groups')).status, 200)
 })
 
-test('a token made beside a running server is for the operator, or for an identity', async () => {
+test('a token created next to a running server is for the operator, or for an identity', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const operator = clientOf(server.url, await tokenOf(place))
@@ -53,7 +53,7 @@ test('a token made beside a running server is for the operator, or for an identi
   }
 })
 
-test('there is no token for an identity that does not exist', async () => {
+test('creates no token for a missing identity', async () => {
   await using place = await makePlace()
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
   for (const uid of ['nobody', `${'a'.repeat(40)}/${'b'.repeat(16)}`]) {
@@ -65,7 +65,7 @@ test('there is no token for an identity that does not exist', async () => {
   }
 })
 
-test('a token for the registry is not accepted by the API', async () => {
+test('the API refuses a token for the registry', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const token = await tokenOf(place, ['--audience', 'registry'])

@@ -126,7 +126,7 @@ test('distinguishes wrong usage from a wrong proof', async () => {
   }
 })
 
-test('no character of a proof can be changed without both noticing', async () => {
+test('both verifiers detect each changed character of a proof', async () => {
   const at = await scene()
   await using _ = at.closing
   const { times, host, images, closed, policy } = at

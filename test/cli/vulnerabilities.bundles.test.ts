@@ -48,7 +48,7 @@ const statusOf = async (place: Place): Promise<Record<string, Json>> => {
 }
 const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 
-test('a bundle is packed, copied through a registry, and gives the same records without access to the sources', async () => {
+test('a bundle is packed, copied through a registry, and gives the same records without network access to the sources', async () => {
   await using online = await makePlace()
   await using inside = await makePlace()
   await using mirror = await startMirror(files())
@@ -126,7 +126,7 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   )
 })
 
-test('a broken layer leaves its source unchanged, and the others are read', async () => {
+test('a broken layer leaves its source unchanged, and the other layers are read', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror(files())
   const folder = join(place.data, 'bundle')
@@ -166,7 +166,7 @@ test('a broken layer leaves its source unchanged, and the others are read', asyn
   )
 })
 
-test('a layer with an invalid line changes nothing of its source, whatever its digest is', async () => {
+test('a layer with an invalid line changes nothing in its source, even if its digest is correct', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror(files())
   const folder = join(place.data, 'bundle')
@@ -220,7 +220,7 @@ test('a layer with an invalid line changes nothing of its source, whatever its d
   assert.equal((await syncing(place, ['--from', folder])).code, 64)
 })
 
-test('leaves unreadable sources out of a bundle, and writes nothing into a folder that contains something else', async () => {
+test('omits unreadable sources from a bundle, and refuses to write into a folder with other files', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror(files())
   const folder = join(place.data, 'bundle')

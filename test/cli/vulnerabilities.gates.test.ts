@@ -107,7 +107,7 @@ test('finds a policy by its name, and refuses an invalid uid with the command th
   assert.match(revoked.stderr, /EXCEPTION is not a uid; pinfold policies admission exemptions list lists/)
 })
 
-test('a check of an unscanned image says so, and a preview shows the changes', async () => {
+test('a check of an unscanned image reports this, and a preview shows the changes', async () => {
   const { seed, org } = registry
   await seed.repo(org.uid, { name: 'quiet' })
   await pushAndScan(registry, 'acme/quiet', apkLayer('alpine', '3.18.1', ['musl 1-r0']), 'latest')

@@ -52,7 +52,7 @@ test('vulnerabilities images lists the images with a vulnerability', async () =>
   assert.equal((await cli('vulnerabilities', 'images', 'a b')).code, 1)
 })
 
-test('an empty list of images reports in text and exit code if everything was scanned', async () => {
+test('text and exit code for an empty list of images show if everything was scanned', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
   const whole = await cli('vulnerabilities', 'images', 'CVE-2026-3')
   assert.deepEqual(
@@ -136,7 +136,7 @@ test('images diff shows the differences, and the coverage gaps of both images', 
   )
 })
 
-test('risks are accepted, listed and revoked', async () => {
+test('risks can be accepted, listed and revoked', async () => {
   const owner = await registry.seed.member(registry.org.uid, roleUids.owner)
   const as = { ...env, PINFOLD_TOKEN: await registry.tokenFor(owner.uid) }
   const until = new Date(Date.now() + 86_400_000).toISOString()

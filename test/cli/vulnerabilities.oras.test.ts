@@ -59,7 +59,7 @@ async function start(place: Place, env: Env = {}) {
   return { server, host, token, push, found }
 }
 
-test('a bundle that oras copies to a server without any way out finds the same', { skip: !hasOras }, async () => {
+test('a server without internet access finds the same with a bundle copied by oras', { skip: !hasOras }, async () => {
   await using online = await makePlace()
   await using inside = await makePlace()
   const mirror = await startMirror({

@@ -26,7 +26,7 @@ const status = async (place: Place): Promise<Record<string, Json>> => {
   return Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one]))
 }
 
-test('lists of exploited vulnerabilities are read completely, and entries that are missing later are deleted', async () => {
+test('reads lists of exploited vulnerabilities completely, and deletes entries that are missing later', async () => {
   await using place = await makePlace()
   const rows = Array.from({ length: 2500 }, (_, i) => `CVE-2026-${10000 + i},0.0001,0.5`)
   await using mirror = await startMirror({

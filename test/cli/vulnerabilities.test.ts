@@ -26,7 +26,7 @@ const statusOf = async (place: Place): Promise<{ code: number | null; sources: R
   return { code, sources: Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one])) }
 }
 
-test('a database of OSV is read completely once, then only its changes, with a running server or without', async () => {
+test('reads an OSV database completely once, then only its changes, with or without a running server', async () => {
   await using place = await makePlace()
   const changed = (...lines: string[]) => ({ body: `${lines.join('\n')}\n` })
   const first = changed('2026-11-20T03:00:00Z,PYSEC-2', '2026-11-20T02:00:00Z,PYSEC-1')
@@ -89,7 +89,7 @@ test('a database of OSV is read completely once, then only its changes, with a r
   )
 })
 
-test('reads all records that changed between the making of an archive and of the list beside it', async () => {
+test('reads all records that changed between the creation of an archive and of the list of changes', async () => {
   await using place = await makePlace()
   const recordOf = (i: number, day: string) => osv(`P-${i}`, '1.2', { modified: `2026-11-${day}T00:00:00Z` })
   const archive = zipOf({ 'P-0.json': recordOf(0, '18'), 'P-1.json': recordOf(1, '19'), 'P-2.json': recordOf(2, '29') })
@@ -108,7 +108,7 @@ test('reads all records that changed between the making of an archive and of the
   assert.deepEqual(mirror.asked(), ['osv/PyPI/modified_id.csv'])
 })
 
-test('beyond 250 changes all of a database is read again', async () => {
+test('reads the whole database again if more than 250 records changed', async () => {
   await using place = await makePlace()
   const lines = (day: string) => Array.from({ length: 251 }, (_, i) => `2026-11-${day}T00:00:00Z,P-${i}`).join('\n')
   await using mirror = await startMirror({
@@ -122,7 +122,7 @@ test('beyond 250 changes all of a database is read again', async () => {
   assert.deepEqual(mirror.asked(), ['osv/npm/all.zip', 'osv/npm/modified_id.csv'])
 })
 
-test('Alpine and Debian are read when their ETag changes, and a mirror need not list changes', async () => {
+test('reads Alpine and Debian when their ETag changes, also from a mirror without a list of changes', async () => {
   await using place = await makePlace()
   const secdb = JSON.stringify({
     packages: [{ pkg: { name: 'openssl', secfixes: { '3.0.8-r0': ['CVE-2022-4203'], '0': ['CVE-2022-1'] } } }],
@@ -164,7 +164,7 @@ test('Alpine and Debian are read when their ETag changes, and a mirror need not 
   )
 })
 
-test('a failing source keeps its records and shows the reason, and the others are read', async () => {
+test('a failing source keeps its records and shows the reason, and the other sources are read', async () => {
   await using place = await makePlace()
   const zip = zipOf({ 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') })
   await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zip }, 'osv/Go/all.zip': { body: zip } })
@@ -197,7 +197,7 @@ test('a failing source keeps its records and shows the reason, and the others ar
   assert.match(shown.stdout, /^osv\/npm: 2 records, read .*\n {2}failed: all\.zip cannot be read/m)
 })
 
-test('names invalid records and skips them, and withdraws nothing in such a reading', async () => {
+test('names and skips invalid records, and withdraws nothing in such a read', async () => {
   await using place = await makePlace()
   const good = { 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') }
   await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zipOf(good), etag: '"one"' } })
@@ -235,7 +235,7 @@ test('refuses unknown names of sources, and invalid mirrors', async () => {
   assert.deepEqual([code, stdout], [0, 'no data source was read yet; run pinfold vulnerabilities sync\n'])
 })
 
-test('verify names stored rows that do not follow from the records, and exits with 1', async () => {
+test('verify names stored rows that contradict the records, and exits with 1', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror({
     'osv/PyPI/modified_id.csv': { body: '2026-11-20T02:00:00Z,PYSEC-1\n' },
