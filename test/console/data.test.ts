@@ -28,7 +28,7 @@ function answers(...given: Json[]): string[] {
   return asked
 }
 
-test('a page of a list skips the items of earlier pages', async () => {
+test('a page of a list omits the items of earlier pages', async () => {
   const asked = answers({ things: [{ uid: 'a' }], totalCount: '120', nextPageToken: 't' }, {}, { totalCount: '0' }, {})
   assert.deepEqual(await readPage('/things', 'things', {}), { items: [{ uid: 'a' }], total: 120, next: 't' })
   assert.deepEqual(await readPage('/things', 'things', { page: 2 }), { items: [], total: undefined, next: '' })
@@ -44,7 +44,7 @@ test('a page of a list skips the items of earlier pages', async () => {
   ])
 })
 
-test('a list without page numbers is requested with the token of the previous page', async () => {
+test('requests a list without page numbers with the token of the previous page', async () => {
   const asked = answers({ things: [1], nextPageToken: 'a/b' }, { things: [2] })
   const first = await readNext<number>('/things', 'things', { query: { name: 'x' } })
   assert.deepEqual(first, { items: [1], total: undefined, next: 'a/b' })
@@ -54,7 +54,7 @@ test('a list without page numbers is requested with the token of the previous pa
   assert.deepEqual(asked, ['/ui/api/things?name=x&pageSize=200', '/ui/api/things?pageSize=7&pageToken=a%2Fb'])
 })
 
-test('an error has the status, reason and fields of the response, and none of them if the connection is lost', async () => {
+test('an error has the status, reason and fields of the response, or none of them if the connection is lost', async () => {
   const details = [
     { reason: 'INVALID', metadata: { requestId: 'r1' } },
     { fieldViolations: [{ field: 'name', description: 'is required' }] },
@@ -80,7 +80,7 @@ const [folder, beside] = [`${org}/${'1'.repeat(16)}`, `${org}/${'1'.repeat(15)}2
 const repo = `${folder}/${'3'.repeat(16)}`
 const madeAt = (place: string) => `${place}/${'f'.repeat(16)}`
 
-test('shows rules of a scope, above it and below it, and none of a scope beside it', () => {
+test('shows rules of a scope, above it and below it, but not of a sibling scope', () => {
   for (const [at, expected] of [
     [folder, 'here'],
     [org, 'above'],
@@ -118,7 +118,7 @@ test('rules of a scope are read from the whole organization, page by page, witho
   ])
 })
 
-test('five pages of rules are read, and a sixth sets isCut', async () => {
+test('reads five pages of rules, and sets isCut if there is a sixth', async () => {
   const page = (nextPageToken: string) => ({ rules: [{ uid: madeAt(folder) }], nextPageToken })
   const five = answers(page('2'), page('3'), page('4'), page('5'), page(''))
   const all = await readPlaced('/rules', 'rules', { place: folder })

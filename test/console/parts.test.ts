@@ -18,7 +18,7 @@ import { startPinfold } from '../support/pinfold.ts'
 const pinfold = await startPinfold()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('routes are read back from the addresses that are written for them', () => {
+test('parses the URLs that it writes for routes', () => {
   const names = ['acme', 'a team', 'x/y', '~', 'é%']
   const routes: [string, object][] = [
     [paths.start, { head: '', names: [], tail: [] }],
@@ -46,7 +46,7 @@ test('equal names get numbers, also if a name already looks numbered', () => {
   assert.deepEqual(toUniqueNames([]), [])
 })
 
-test('a permission applies in its scope and below, and nowhere else', () => {
+test('a permission applies in its scope and below, and not elsewhere', () => {
   const [org, folder] = ['a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
   const rights = { held: [{ place: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
   assert.ok(
@@ -85,7 +85,7 @@ const times = { iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() /
 const audience = { aud: pinfold.url }
 const ofGitHub = { iss: github, repository: 'acme/app', repository_id: '12', repository_owner_id: '34' }
 
-test('conditions from a CI token match this job, and no other', async () => {
+test('conditions from a CI token match this job and no other', async () => {
   const org = await pinfold.seed.group('')
   const kubernetes = { iss: 'https://cluster.example.com', sub: 'system:serviceaccount:ci:builder' }
   const gitlab = {
@@ -136,7 +136,7 @@ test('planOf accepts repository URLs, marks their names as recyclable, and rejec
   }
 })
 
-test('the name of a view has the time to the millisecond, the age, or both', () => {
+test('the name of a view contains the time to the millisecond, the age, or both', () => {
   const at = '2026-11-01T12:00:00.123Z'
   assert.equal(viewName(at, '', ''), 'at-20261101t120000.123z')
   assert.equal(viewName(undefined, '7d', ''), 'min-7d')
@@ -146,7 +146,7 @@ test('the name of a view has the time to the millisecond, the age, or both', () 
 
 const textsOf = (markdown: string) => JSON.stringify(readMarkdown(markdown).blocks)
 
-test('a readme is parsed to headings, paragraphs, lists, quotes and code, and its HTML stays text', () => {
+test('parses a readme into headings, paragraphs, lists, quotes and code, and its HTML stays text', () => {
   const { blocks, isCut } = readMarkdown(
     [
       '# The `app`',
@@ -208,7 +208,7 @@ test('a readme links only to http and https pages of other sites', () => {
   assert.ok(!textsOf('![tracks you](https://evil.example/pixel.png)').includes('"img"'))
 })
 
-test('a readme of any size and shape is parsed quickly, and cut at a limit', () => {
+test('parses a readme of any size and shape quickly, and cuts it at a limit', () => {
   const size = 512 * 1024
   for (const unit of [
     '[',
@@ -251,7 +251,7 @@ test('isAbout matches the same tags as the server', () => {
   }
 })
 
-test('keys move between bars: through time, within the lane of a digest, to the ends, and not beyond', () => {
+test('arrow keys move between bars: in time, within the row of a digest, to the ends, and not beyond', () => {
   const stays = ['a', 'b', 'a', 'c', 'a'].map((digest) => ({ digest }))
   const led = (at: number, ...keys: string[]) => keys.map((key) => nextBar(stays, at, key))
   assert.deepEqual(led(2, 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'), [1, 3, 0, 4, 0, 4])
