@@ -84,7 +84,7 @@ const pageOf = (order: Page['order'], after?: Page['after'], size = 9): Page => 
 }
 
 for (const [name, filter] of Object.entries(filters)) {
-  test(`${name}: every way finds the same in every order`, async () => {
+  test(`${name}: each query strategy returns the same in each order`, async () => {
     const { db } = pinfold.app
     for (const branches of Object.values(scopes())) {
       const totals = await Promise.all(Object.values(ways).map((way) => countAdvisories(db, branches, filter, way)))
@@ -137,7 +137,7 @@ async function checkPlan(query: Sql, what: string): Promise<void> {
   assert.doesNotMatch(plan, scan, shown)
 }
 
-test('every query of every filter is answered from an index', async () => {
+test('each filter query uses an index', async () => {
   for (const [name, filter] of Object.entries(filters)) {
     for (const [scope, branches] of Object.entries(scopes())) {
       for (const [way, limits] of Object.entries(ways)) {
@@ -158,7 +158,7 @@ test('every query of every filter is answered from an index', async () => {
   }
 })
 
-test('one value of one filter is counted without looking at an advisory', async () => {
+test('counts one value of one filter without reading advisories', async () => {
   const single = [
     'artifact_types',
     'component_names',
@@ -178,7 +178,7 @@ test('one value of one filter is counted without looking at an advisory', async 
   }
 })
 
-test('finds a text that occurs several times in each of many terms in all of them', async () => {
+test('finds a text that occurs several times in each of many terms', async () => {
   const { uid } = await pinfold.seed.group()
   const random = randomFrom(9)
   const samples = Array.from({ length: 300 }, (_, n) => {

@@ -11,7 +11,7 @@ import { onPostgres, startPinfold } from '../support/pinfold.ts'
 import { eventually } from '../support/receiver.ts'
 import { startRegistry } from '../support/registry.ts'
 
-test('contents are held for as long as their hold is renewed in time, also by a database that was away', async () => {
+test('a backup hold keeps contents while it is renewed in time, also after a database outage', async () => {
   await using pinfold = await startPinfold({ jobs: [] })
   const holdMs = 500
   let now = Date.now()
@@ -61,7 +61,7 @@ test('contents are held for as long as their hold is renewed in time, also by a 
   await forgotten.end()
 })
 
-test('reports a blob of the copy that the store has lost as damaged, but not an upload that has ended', {
+test('a backup reports blobs that the store has lost as damaged, but not parts of an ended upload', {
   skip: Boolean(process.env.PINFOLD_TEST_DATABASE) && 'the copy of PostgreSQL is made by others',
 }, async () => {
   await using registry = await startRegistry({ jobs: [] })

@@ -28,7 +28,7 @@ async function openWith({ app }: Server, blobs: string): Promise<void> {
 const forget = ({ app }: Server) =>
   app.db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name IN (${'blob_folder_id'}, ${'database_id'})`))
 
-test('a second server on the database is refused with another folder, whether or not there are blobs', async () => {
+test('refuses a second server with another blob folder on the database, with or without blobs', async () => {
   await using registry = await startRegistry({ blobs: '' })
   using other = newFolder()
   await assert.rejects(openWith(registry, other.folder), /is not the folder of this database's blobs; set --blobs/)
@@ -39,7 +39,7 @@ test('a second server on the database is refused with another folder, whether or
   await openWith(registry, '')
 })
 
-test('a folder that serves another database is refused, and stays as it is', async () => {
+test('refuses a folder that another database uses, without changing it', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const id = readFileSync(idOf(ownFolder(registry)), 'utf8')
   await assert.rejects(startPinfold({ blobs: ownFolder(registry) }), /belong to another database; set --blobs/)
@@ -49,7 +49,7 @@ test('a folder that serves another database is refused, and stays as it is', asy
   assert.equal(readFileSync(idOf(ownFolder(registry)), 'utf8'), id)
 })
 
-test('a folder of another id is refused, also when it knows the database', async () => {
+test('refuses a folder with another id, also if it lists the database', async () => {
   await using registry = await startRegistry({ blobs: '' })
   using other = newFolder()
   const [, database] = readFileSync(idOf(ownFolder(registry)), 'utf8').split(' ')
@@ -57,7 +57,7 @@ test('a folder of another id is refused, also when it knows the database', async
   await assert.rejects(openWith(registry, other.folder), /the blobs of this database are in another folder/)
 })
 
-test('data of before gets its ids once some of its blobs are found', async () => {
+test('older data gets its ids once some of its blobs are found', async () => {
   await using registry = await startRegistry({ blobs: '' })
   await registry.pusher.pushImage('acme/app', 'v1')
   const folder = ownFolder(registry)
@@ -71,7 +71,7 @@ test('data of before gets its ids once some of its blobs are found', async () =>
   await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
 })
 
-test('an interrupted first start is continued, whichever ID was written', async () => {
+test('continues an interrupted first start, whichever ID was written', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const folder = ownFolder(registry)
   const id = readFileSync(idOf(folder), 'utf8')
@@ -86,7 +86,7 @@ test('an interrupted first start is continued, whichever ID was written', async 
   assert.equal(readFileSync(idOf(folder), 'utf8'), id)
 })
 
-test('a folder with the id of an unknown database is not taken by one whose blobs it does not have', async () => {
+test('a database does not take over a folder with an unknown id and without its blobs', async () => {
   await using registry = await startRegistry({ blobs: '' })
   await registry.pusher.pushImage('acme/app', 'v1')
   using other = newFolder()
@@ -96,7 +96,7 @@ test('a folder with the id of an unknown database is not taken by one whose blob
   await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
 })
 
-test('one of two concurrent first starts with different folders is refused', async () => {
+test('refuses one of two concurrent first starts with different folders', async () => {
   await using registry = await startRegistry({ blobs: '' })
   await forget(registry)
   using one = newFolder()
@@ -105,7 +105,7 @@ test('one of two concurrent first starts with different folders is refused', asy
   assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
 })
 
-test('a server with lost blobs starts once the operator has written the file that the error names', async () => {
+test('a server with lost blobs starts after the operator creates the file named in the error', async () => {
   for (const isOfBefore of [false, true]) {
     await using registry = await startRegistry({ blobs: '' })
     await registry.pusher.pushImage('acme/app', 'v1')

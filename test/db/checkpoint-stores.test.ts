@@ -53,7 +53,7 @@ const kinds: Kind[] = [
 const namesOf = async ({ checkpoints }: Blobs): Promise<string[]> => (await Array.fromAsync(checkpoints.list())).sort()
 
 for (const { name, skip, skipRaces, make } of kinds) {
-  test(`${name} replaces a checkpoint only if its version is the expected one`, { skip }, async () => {
+  test(`${name} replaces a checkpoint only if its version is the expected version`, { skip }, async () => {
     const store = await make()()
     await store.keepId('an id')
     const { checkpoints } = store
@@ -94,7 +94,7 @@ for (const { name, skip, skipRaces, make } of kinds) {
     for (const store of stores) store.close()
   })
 
-  test(`counters that many writers raise in ${name} lose no step`, { skip: skipRaces }, async () => {
+  test(`many concurrent writers in ${name} lose no counter increment`, { skip: skipRaces }, async () => {
     const open = make()
     const stores = await Promise.all(Array.from({ length: 3 }, open))
     await stores[0]!.keepId('an id')
@@ -110,7 +110,7 @@ for (const { name, skip, skipRaces, make } of kinds) {
     for (const store of stores) store.close()
   })
 
-  test(`the contents of ${name} that collections look through have no checkpoints`, { skip }, async () => {
+  test(`garbage collection of ${name} does not list checkpoints`, { skip }, async () => {
     const store = await make()()
     await store.keepId('an id')
     await store.checkpoints.write('one', 'text\n', undefined)
@@ -119,7 +119,7 @@ for (const { name, skip, skipRaces, make } of kinds) {
   })
 }
 
-test('a folder keeps one file for each checkpoint, and no lock or draft of a writer', async () => {
+test('a folder keeps one file for each checkpoint, without lock or temporary files', async () => {
   const own = mkdtempSync(join(folder, 'store-'))
   const { checkpoints } = await openDisk(own)
   let version: string | undefined
@@ -128,7 +128,7 @@ test('a folder keeps one file for each checkpoint, and no lock or draft of a wri
   assert.deepEqual(readdirSync(join(own, 'uploads')), [])
 })
 
-test('a folder skips a checkpoint that a crash has truncated, and continues after it', async () => {
+test('a folder skips a checkpoint truncated by a crash, and continues after it', async () => {
   const own = mkdtempSync(join(folder, 'store-'))
   const { checkpoints } = await openDisk(own)
   const first = await checkpoints.write('one', 'first\n', undefined)
@@ -140,7 +140,7 @@ test('a folder skips a checkpoint that a crash has truncated, and continues afte
   assert.deepEqual(await checkpoints.read('one'), { text: 'third\n', version: '3' })
 })
 
-test('a folder that cannot be written to refuses, and keeps its content', async () => {
+test('a folder that is not writable returns an error, and keeps its content', async () => {
   const own = mkdtempSync(join(folder, 'store-'))
   const { checkpoints } = await openDisk(own)
   mkdirSync(join(own, checkpointFolder))
@@ -150,7 +150,7 @@ test('a folder that cannot be written to refuses, and keeps its content', async 
   assert.deepEqual(readdirSync(join(own, 'uploads')), [])
 })
 
-test('a write to a bucket whose answer is lost is found to be there', { skip: noBucket }, async () => {
+test('finds that a bucket write succeeded although its response was lost', { skip: noBucket }, async () => {
   await using proxy = await startFaultProxy(bucket.origin)
   const store = await openBucket(parseBucket(bucket.url(proxy.origin)), { env: bucket.aws })
   await store.keepId('an id')
@@ -200,7 +200,7 @@ async function startSimpleBucket(answer: 'ignores' | 'refuses') {
 }
 
 for (const answer of ['ignores', 'refuses'] as const) {
-  test(`in a bucket that ${answer} conditions a write compares by reading before it`, async () => {
+  test(`in a bucket that ${answer} conditions, a write reads and compares first`, async () => {
     await using simple = await startSimpleBucket(answer)
     const env = { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
     const store = await openBucket(parseBucket(simple.url), { env })

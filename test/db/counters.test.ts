@@ -48,7 +48,7 @@ async function storm(clients: readonly Client[], random: Random): Promise<Record
   return answers
 }
 
-test('after any mix of concurrent changes the counters and keys agree with the tables', async () => {
+test('counters and keys equal the tables after any mix of concurrent changes', async () => {
   await using pinfold = await startPinfold()
   const seed = randomInt(2 ** 31)
   const answers = await storm([pinfold.operator], randomFrom(seed))
@@ -58,7 +58,7 @@ test('after any mix of concurrent changes the counters and keys agree with the t
   await checkLists(pinfold)
 })
 
-test('the same is true for tags with every kind of name', async () => {
+test('counters and keys equal the tables for each kind of tag name', async () => {
   await using pinfold = await startPinfold()
   const { seed, operator } = pinfold
   const seeded = randomInt(2 ** 31)
@@ -94,7 +94,7 @@ test('the same is true for tags with every kind of name', async () => {
   await checkLists(pinfold)
 })
 
-test('two servers on one database keep one set of counters', { skip: !onPostgres }, async () => {
+test('two servers on one database share one set of counters', { skip: !onPostgres }, async () => {
   await using pinfold = await startPinfold()
   const app = await createApp({ ...pinfold.app.config, listen: { host: '127.0.0.1', port: 0 } })
   const server = await startServer(app)
@@ -111,7 +111,7 @@ test('two servers on one database keep one set of counters', { skip: !onPostgres
   }
 })
 
-test('members of a group are deleted with it, and wrong counters would be noticed', async () => {
+test('deletes the members of a group with it, and the test detects wrong counters', async () => {
   await using pinfold = await startPinfold()
   const { seed, operator } = pinfold
   const root = (await seed.group()).uid

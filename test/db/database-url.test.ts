@@ -5,7 +5,7 @@ import { ConfigError, readConfig } from '#config.ts'
 
 const read = (name: string, value: string) => readConfig({ [name]: value, PINFOLD_MASTER_KEY: '00'.repeat(32) })
 
-test('refuses a database URL with several hosts, and names the alternative', () => {
+test('an error for a database URL with several hosts names the alternative', () => {
   for (const value of [
     'postgres://me@a,b/x',
     'postgresql://me:secret@a:5432,b:5433/x',
@@ -32,7 +32,7 @@ test('refuses a database URL with several hosts, and names the alternative', () 
   }
 })
 
-test('refuses a direct URL that goes through a pooler', () => {
+test('refuses a direct URL that leads through a pooler', () => {
   const direct = (value: string) => read('PINFOLD_DATABASE_DIRECT', value).databaseDirect
   assert.equal(direct('postgres://h/x?schema=y'), 'postgres://h/x?schema=y')
   assert.throws(() => direct('postgres://h/x?pooled=true'), /PINFOLD_DATABASE_DIRECT must lead to the database itself/)

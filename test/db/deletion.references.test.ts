@@ -175,17 +175,17 @@ const ofRoles = {
 
 const named = (byReason: Record<string, readonly string[]>): string[] => Object.values(byReason).flat().sort()
 
-test('every reference to a group is decided by a foreign key, by groupDeletion or with a reason', async () => {
+test('each reference to a group has a foreign key, is in groupDeletion, or has a reason', async () => {
   // A table that belongs to no group needs a reason for each of its references.
   const declared = resources.filter(({ groupDeletion }) => groupDeletion !== 'apart').map(({ table }) => table)
   assert.deepEqual(await undecided('groups', groupColumns, declared), named(ofGroups))
 })
 
-test('every reference to an identity is decided by a foreign key or with a reason', async () => {
+test('each reference to an identity has a foreign key or a reason', async () => {
   assert.deepEqual(await undecided('identities', identityColumns), named(ofIdentities))
 })
 
-test('every reference to a role is decided by a foreign key or with a reason', async () => {
+test('each reference to a role has a foreign key or a reason', async () => {
   assert.deepEqual(await undecided('roles', ['role_uid', 'default_role']), named(ofRoles))
 })
 
@@ -198,7 +198,7 @@ async function countOf(reference: string, uid: string): Promise<number> {
   return Number(row!.count)
 }
 
-test('hooks remove rows that refer to a group, and none of other groups', async () => {
+test('hooks delete rows that refer to a group, and none of other groups', async () => {
   const { app, operator, seed } = pinfold
   const [group, other] = [(await seed.group()).uid, (await seed.group()).uid]
   const plant: Record<string, (uid: string) => Promise<unknown>> = {
@@ -215,7 +215,7 @@ test('hooks remove rows that refer to a group, and none of other groups', async 
   for (const one of removed) assert.deepEqual([await countOf(one, group), await countOf(one, other)], [0, 1], one)
 })
 
-test('hooks remove rows that refer to an identity, and none of other identities', async () => {
+test('hooks delete rows that refer to an identity, and none of other identities', async () => {
   const { app, operator, seed } = pinfold
   const { uid: group } = await seed.group()
   const [person, other] = [(await seed.person()).uid, (await seed.person()).uid]

@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('exactly the declared rows block the deletion of a group, in it and below it', async () => {
+test('only the declared rows block the deletion of a group, in the group and below', async () => {
   const { app, operator, seed } = pinfold
   for (const { kinds, groupDeletion, table } of resources) {
     for (const kind of kinds) {
@@ -40,7 +40,7 @@ test('exactly the declared rows block the deletion of a group, in it and below i
 
 const later = '2100-01-01T00:00:00.000Z'
 
-test('deletes the rows that belong to a group with it', async () => {
+test('deletes the rows that belong to a group together with the group', async () => {
   const { app, operator, seed } = pinfold
   const { uid: group } = await seed.group()
   const { uid: kept } = await seed.group()
@@ -96,7 +96,7 @@ test('deletes the rows that belong to a group with it', async () => {
   }
 })
 
-test('a hold and a quarantine keep a group until they are released, and then go with it', async () => {
+test('a hold and a quarantine block deletion of a group until released, and are then deleted with it', async () => {
   const { app, operator, seed } = pinfold
   const digest = `sha256:${'0'.repeat(64)}`
   const made: Record<string, (where: string) => Promise<string>> = {

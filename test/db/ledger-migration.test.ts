@@ -73,7 +73,7 @@ async function fill(db: Db, count: number, moves: number): Promise<string> {
   return group
 }
 
-test('a filled database keeps every row of its ledgers, and the numbers of its repos go on behind the highest', async () => {
+test('migrating a filled database keeps each tag history row, and repository numbers continue after the highest', async () => {
   await using opened = await emptyDb()
   const { db } = opened
   const before = migrations.slice(
@@ -114,7 +114,7 @@ test('a filled database keeps every row of its ledgers, and the numbers of its r
   if (!onPostgres) assert.deepEqual(await db.all(sql`PRAGMA foreign_key_check`), [])
 })
 
-test('an empty database is migrated to the present version', async () => {
+test('migrates an empty database to the current version', async () => {
   await using opened = await emptyDb()
   await migrate(opened.db, migrations)
   assert.deepEqual(await opened.db.all(sql`SELECT * FROM ledgers`), [])

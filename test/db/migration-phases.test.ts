@@ -41,7 +41,7 @@ const addItems = (db: Db, names: readonly string[]) =>
     for (const name of names) await tx.run(sql`INSERT INTO items (name) VALUES (${name})`)
   })
 
-test('a build works with the expansions and backfills of a newer one, and not with its contractions', () =>
+test('a build works with expansions and backfills of a newer build, but not with its contractions', () =>
   withDb(async (db) => {
     assert.deepEqual(await migrate(db, older), idsOf(older))
     await addItems(db, ['a', 'bb', 'ccc', 'dddd', 'eeeee'])
@@ -63,12 +63,12 @@ test('a build works with the expansions and backfills of a newer one, and not wi
     assert.deepEqual(await migrate(db, newer), [])
   }))
 
-test('an empty database runs all migrations at once', () =>
+test('runs all migrations at once on an empty database', () =>
   withDb(async (db) => {
     assert.deepEqual(await migrate(db, newer), idsOf(newer))
   }))
 
-test('a batch of a backfill has no time limit', { skip: !onPostgres }, () =>
+test('a backfill batch has no time limit', { skip: !onPostgres }, () =>
   withDb(async (db) => {
     let limit: unknown
     const asks: Migration = {
@@ -83,7 +83,7 @@ test('a batch of a backfill has no time limit', { skip: !onPostgres }, () =>
   }),
 )
 
-test('an interrupted backfill continues where it stopped', () =>
+test('an interrupted backfill continues after its last batch', () =>
   withDb(async (db) => {
     await migrate(db, older)
     await addItems(db, ['a', 'bb', 'ccc', 'dddd', 'eeeee'])
@@ -101,7 +101,7 @@ test('an interrupted backfill continues where it stopped', () =>
   }))
 
 test(
-  'a change that cannot get its lock is retried, and blocks no query meanwhile',
+  'retries a change that cannot get its lock, and blocks no query meanwhile',
   {
     skip: !onPostgres && 'there are no locks of tables',
   },
@@ -137,7 +137,7 @@ const indexed: Migration = {
 }
 
 test(
-  'an index of an old table is built while others write to it, and again after an interruption',
+  'builds an index of an old table during writes, and again after an interruption',
   {
     skip: !onPostgres && 'nobody else writes',
   },
@@ -195,7 +195,7 @@ test(
 )
 
 test(
-  'two that build an index at once do so one after the other, and do not wait for each other in a circle',
+  'two processes that build an index do so one after the other, without a deadlock',
   {
     skip: !onPostgres && 'nobody else migrates',
   },
@@ -224,7 +224,7 @@ test(
 )
 
 test(
-  'each change that others can be beside is a transaction of its own, unless the database is empty',
+  'runs each migration that allows running servers in its own transaction, unless the database is empty',
   {
     skip: !onPostgres && 'nobody is beside',
   },
@@ -242,7 +242,7 @@ test(
     }),
 )
 
-test('a server leaves an old database to pinfold migrate, unless it is told to migrate or is alone', async () => {
+test('a server leaves migrations of an old database to pinfold migrate, unless told to migrate or running alone', async () => {
   await using place = await makePlace()
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
   const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
@@ -266,7 +266,7 @@ test('a server leaves an old database to pinfold migrate, unless it is told to m
   assert.ok(server.url)
 })
 
-test('migrate --finish refuses while a server of another version lives, and not once it has stopped', {
+test('migrate --finish refuses while a server of another version runs, and works after it stopped', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
@@ -283,7 +283,7 @@ test('migrate --finish refuses while a server of another version lives, and not 
   assert.deepEqual((await finish()).code, 0)
 })
 
-test('migrate runs beside servers only the migrations that allow it', {
+test('migrate next to running servers runs only the migrations that allow this', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
@@ -325,7 +325,7 @@ async function startHeldUp(place: Place, env: Place['env']) {
 const waitsFor = ({ schema }: Place, table: string) =>
   `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${schema}.${table}')`
 
-test('migrate also sees a server that has started since its first check', {
+test('migrate also detects a server that started after its first check', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
@@ -362,7 +362,7 @@ async function migrated() {
 
 const last: Migration = { id: '9999-contract-nothing', up: () => ['SELECT 1'] }
 
-test('a server that starts while something is taken away sees that, and does not serve', {
+test('a server that starts during a contraction detects this, and does not serve', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
@@ -382,7 +382,7 @@ test('a server that starts while something is taken away sees that, and does not
   assert.deepEqual((await place.query(`SELECT id FROM ${place.schema}.nodes`)).rows, [])
 })
 
-test('removals require servers of other versions to stop, and migrations with `-all` those of this version too', {
+test('contractions require servers of other versions to stop, and migrations with `-all` all servers', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
@@ -400,7 +400,7 @@ test('removals require servers of other versions to stop, and migrations with `-
   await breaking(last.id)
 })
 
-test('a build that does not know the versions of rules raises them all the same', {
+test('a build increases the versions of rules also without knowing them', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()

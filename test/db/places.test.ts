@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { repoList } from '../../src/domains/registry/repos/repos.store.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
-test('a list reads any number of places', async () => {
+test('a list supports any number of groups', async () => {
   await using pinfold = await startPinfold()
   const group = await pinfold.seed.group()
   const { uid } = await pinfold.seed.repo(group.uid)

@@ -57,7 +57,7 @@ function searched(low: boolean, high: boolean, cursor: 'none' | 'low' | 'high'):
   )
 }
 
-test('the audit log is listed and filtered from an index in the order of time, in every place', async () => {
+test('lists and filters the audit log in time order from an index, in each scope', async () => {
   for (const [name, scope] of Object.entries(scopes())) {
     for (const filter of filters()) {
       for (const desc of [false, true]) {
@@ -73,7 +73,7 @@ test('the audit log is listed and filtered from an index in the order of time, i
   }
 })
 
-test('reads only the keys of entries that a page without a filter skips', async () => {
+test('reads only the keys of entries that an unfiltered page skips', async () => {
   const looked = onPostgres
     ? /Nested Loop.*Limit.*list_keys_pkey/s
     : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s
@@ -87,7 +87,7 @@ test('reads only the keys of entries that a page without a filter skips', async 
   }
 })
 
-test('entries about a subject are found by an index of the table', async () => {
+test('finds entries about a subject by an index', async () => {
   for (const [name, scope] of Object.entries(scopes())) {
     for (const more of [{}, { actor }, { type }, { since, until }]) {
       const filter = { ...none, subject: group, ...more }
@@ -97,7 +97,7 @@ test('entries about a subject are found by an index of the table', async () => {
   }
 })
 
-test('matches of a filter are counted from an index, and no further than the limit', async () => {
+test('counts matches of a filter from an index, up to the limit', async () => {
   for (const [name, scope] of Object.entries(scopes())) {
     for (const filter of filters()) {
       const [query, ...others] = await queriesOf((reader) => countEntries(reader, [scope], filter))
@@ -111,13 +111,13 @@ test('matches of a filter are counted from an index, and no further than the lim
   }
 })
 
-test('the oldest entries are found from an index', async () => {
+test('finds the oldest entries by an index', async () => {
   const tx = { run: async () => 0, shard: 0, engine: 'sqlite' as const, async meet() {}, after() {} }
   const [query] = await queriesOf((reader) => deleteBefore({ ...reader, ...tx }, until, 10))
   await checkPlanOf(pinfold, query!, 'the sweep', [searched(false, true, 'none')])
 })
 
-test('the stream reads events in their order from an index, and finds one by its id', async () => {
+test('reads stream events in order from an index, and finds one by its id', async () => {
   const reads = [
     [(reader: Reader) => eventsAfter(reader, 5, 10), /events_outbox_by_position/],
     [(reader: Reader) => eventIdAt(reader, 5), /events_outbox_by_position/],

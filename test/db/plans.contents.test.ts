@@ -78,7 +78,7 @@ for (const [name, ask] of Object.entries(asked)) {
   })
 }
 
-test('reads advisories about a name only of the organizations where they count', async () => {
+test('reads advisories for a name only of the organizations that they apply to', async () => {
   const places = ['a'.repeat(40), 'b'.repeat(40)]
   const [query] = await queriesOf((reader) => listAbout(reader, places, ['busybox', 'zlib']))
   const plan = await pinfold.app.db.plan(query!)

@@ -85,7 +85,7 @@ const bad = onPostgres
   : /\bSCAN (?!d\b|oldest\b)(?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/
 
 for (const [what, work] of Object.entries(works)) {
-  test(`${what}: from an index`, async () => {
+  test(`${what}: uses an index`, async () => {
     const statements = await statementsOf(work)
     assert.ok(statements.length > 0)
     for (const statement of statements) {

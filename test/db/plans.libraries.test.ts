@@ -70,7 +70,7 @@ const inOrder = onPostgres ? /list_keys_pkey/ : /SEARCH k USING PRIMARY KEY \(li
 const byGram = onPostgres ? /trigrams_pkey/ : /SEARCH trigrams USING PRIMARY KEY \(kind=\? AND gram[=>]/
 const byId = onPostgres ? /artifacts_(?:pkey|uid_key)/ : /SEARCH t USING INTEGER PRIMARY KEY \(rowid=\?\)/
 
-test('libraries are listed in every order from an index, of each part of an ecosystem', async () => {
+test('lists libraries in each order from an index, for each ecosystem', async () => {
   for (const place of ['java', 'python', 'python cuda 12', 'python remediated', 'python remediated cuda 12']) {
     for (const page of pages(artifactFields)) {
       const queries = await queriesOf((reader) => listArtifacts(reader, [scope(place)], page))
@@ -80,7 +80,7 @@ test('libraries are listed in every order from an index, of each part of an ecos
   }
 })
 
-test('reads each of several ecosystems in order, and sorts only the page', async () => {
+test('reads several ecosystems in order, and sorts only the page', async () => {
   for (const page of pages(artifactFields)) {
     const queries = await queriesOf((reader) => listArtifacts(reader, [scope('java'), scope('python')], page))
     const plan = await checkPlan(queries.at(-1)!, { sort: true })
@@ -88,7 +88,7 @@ test('reads each of several ecosystems in order, and sorts only the page', async
   }
 })
 
-test('reads many matches in the order of the list, and finds and sorts few by an index of the search', async () => {
+test('reads many matches in list order, and finds and sorts few matches by a search index', async () => {
   const few = ['-299', '7-c', 'n-299-cu', '99', 'rare']
   for (const text of ['l', 'li', 'common', 'lib-', ...few]) {
     for (const place of ['python', 'python cuda 12']) {
@@ -104,7 +104,7 @@ test('reads many matches in the order of the list, and finds and sorts few by an
   }
 })
 
-test('many matches of up to three characters are not counted one by one', async () => {
+test('does not count many matches of up to three characters one by one', async () => {
   const [page] = pages(artifactFields)
   for (const text of ['l', 'li', 'lib', '-cu']) {
     const queries = await queriesOf((reader) => listArtifacts(reader, [scope('python', text)], page!))
@@ -112,7 +112,7 @@ test('many matches of up to three characters are not counted one by one', async 
   }
 })
 
-test('libraries are counted from the counters', async () => {
+test('counts libraries from the counters', async () => {
   const queries = await queriesOf((reader) => countArtifacts(reader, 'java'))
   assert.equal(queries.length, 1)
   assert.match(
@@ -121,7 +121,7 @@ test('libraries are counted from the counters', async () => {
   )
 })
 
-test('versions are listed both ways from an index', async () => {
+test('lists versions in both orders from an index', async () => {
   const found = await findArtifact(pinfold.app.db, 'java:group:lib-common-1-cu12')
   const bySortKey = onPostgres
     ? /artifact_versions_artifact_id_sort_key_version_key/

@@ -101,7 +101,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
 }
 
 for (const [name, ask] of Object.entries(asked)) {
-  test(`${name} reads an index`, async () => {
+  test(`${name} uses an index`, async () => {
     for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, name)
   })
 }

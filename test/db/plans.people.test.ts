@@ -36,7 +36,7 @@ async function check(asks: Record<string, Ask>): Promise<void> {
   }
 }
 
-test('sessions are found, listed and ended by their indexes', async () => {
+test('finds, lists and ends sessions by their indexes', async () => {
   const trusted = ['one', 'two']
   const places = [
     { identity, trusted, now },
@@ -60,7 +60,7 @@ test('sessions are found, listed and ended by their indexes', async () => {
   }
 })
 
-test('requests for access are listed and found by their indexes', async () => {
+test('lists and finds access requests by their indexes', async () => {
   const place = { organization, now }
   await check({
     one: (reader) => requests.findRequest(reader, provider),
@@ -96,5 +96,5 @@ test('SCIM finds users by its indexes', () =>
     removals: (reader) => scim.countRemovals(reader, provider),
   }))
 
-test('the provider that vouches for a person is read by the uid of the person', () =>
+test('finds the provider of a person by the uid of the person', () =>
   check({ 'vouched by': (reader) => identities.vouchedBy(reader, identity) }))

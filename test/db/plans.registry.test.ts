@@ -96,12 +96,12 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
 }
 
 for (const [what, ask] of Object.entries(asked)) {
-  test(`${what}: from an index`, async () => {
+  test(`${what}: uses an index`, async () => {
     for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, what)
   })
 }
 
-test('the tiles of a proof are read by their keys, and not all of a log', async () => {
+test('reads the tiles of a proof by key, without scanning the log', async () => {
   const wanted = [
     { level: 0, index: 5 },
     { level: 0, index: 900 },

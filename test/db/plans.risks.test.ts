@@ -58,7 +58,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
 }
 
 for (const [what, ask] of Object.entries(asked)) {
-  test(`${what}: from an index`, async () => {
+  test(`${what}: uses an index`, async () => {
     for (const query of await queriesOf(ask)) await checkPlanOf(pinfold, query, what)
   })
 }

@@ -174,7 +174,7 @@ const bad = onPostgres
   : /\bSCAN (?!.* USING (?:COVERING )?INDEX|CONSTANT|\w+ USING INTEGER|p\b|matches\b|\()|AUTOMATIC/
 
 for (const [name, one] of Object.entries(asked)) {
-  test(`${name} reads from an index`, async () => {
+  test(`${name} uses an index`, async () => {
     const queries = await queriesOf(one)
     assert.ok(queries.length > 0)
     for (const query of queries) {

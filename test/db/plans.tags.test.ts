@@ -82,7 +82,7 @@ function pagesOf(fields: Record<string, Field>): Page[] {
 const keys = onPostgres ? /list_keys_pkey/ : /SEARCH k USING PRIMARY KEY \(list=\? AND place=\?/
 const shape = onPostgres ? /tags_by_shape/ : /tags_by_shape \(shape=\?/
 
-test('tags are listed in every order from an index', async () => {
+test('lists tags in each order from an index', async () => {
   for (const branch of Object.values(scopes)) {
     for (const page of pagesOf(tagFields)) {
       const [query] = await queriesOf((reader) => listTags(reader, [branch], page, none))
@@ -91,7 +91,7 @@ test('tags are listed in every order from an index', async () => {
   }
 })
 
-test('reads only the keys of tags that a page skips, from the nearer end', async () => {
+test('reads only the keys of skipped tags, from the nearer end', async () => {
   const pages = pagesOf(tagFields).filter(({ order }) => order.column !== 'uid')
   for (const branch of Object.values(scopes)) {
     for (const page of pages) for (const total of [1_000_000, 1100]) await checkSkipped(branch, page, total)
@@ -113,7 +113,7 @@ async function checkSkipped(branch: TagBranch, page: Page, total: number): Promi
   if (onPostgres) assert.ok(plan.indexOf('Limit') > plan.indexOf('Nested Loop'), shown)
 }
 
-test('a prefix is a range of the names, from its beginning or from the end of the last page', async () => {
+test('a prefix is a range of names, from its start or from the end of the last page', async () => {
   const range = onPostgres ? /name >=? '[^']+'::text\) AND \(name </ : /\(repo_id=\? AND name>\? AND name<\?\)/
   for (const last of ['', 'stable-3']) {
     const filter = { prefix: 'stable', part: '', asked: 7 }
@@ -130,7 +130,7 @@ test('a prefix is a range of the names, from its beginning or from the end of th
   }
 })
 
-test('a list of several kinds of names reads a page of each', async () => {
+test('a list with several kinds of names reads a page of each kind', async () => {
   for (const branch of Object.values(scopes)) {
     for (const page of pagesOf(tagFields)) {
       const [query] = await queriesOf((reader) => listTags(reader, [branch], page, { ...none, asked: 7 }))
@@ -145,7 +145,7 @@ test('a list of several kinds of names reads a page of each', async () => {
   }
 })
 
-test('tags are filtered from an index', async () => {
+test('filters tags by an index', async () => {
   const byUid = pagesOf({ uid: tagFields.uid })
   for (const branch of Object.values(scopes)) {
     for (const filter of [
@@ -165,7 +165,7 @@ test('tags are filtered from an index', async () => {
   }
 })
 
-test('finds tags that changed since a time by that time, in any order of the list', async () => {
+test('finds tags changed since a time by this time, in each order of the list', async () => {
   const since = { ...none, updatedSince: '2026-01-01T00:00:00.000Z' }
   const range = onPostgres
     ? /list_keys_pkey/
@@ -182,7 +182,7 @@ test('finds tags that changed since a time by that time, in any order of the lis
   }
 })
 
-test('tags are counted from the counters', async () => {
+test('counts tags from the counters', async () => {
   for (const branch of Object.values(scopes)) {
     const [count, ...more] = await queriesOf((reader) => countTags(reader, [branch], { ...none, asked: 7 }))
     assert.equal(more.length, 0)
@@ -190,7 +190,7 @@ test('tags are counted from the counters', async () => {
   }
 })
 
-test('a pull, a move and a read of the tag history are one search each', async () => {
+test('a pull, a tag update and a read of the tag history each need one index search', async () => {
   // Without statistics PostgreSQL takes a name to be as rare as a name in a repo.
   const tagKey = onPostgres
     ? /tags_(repo_id_name_key|by_name)/
@@ -237,7 +237,7 @@ function recordPage(field: string, cursor?: [value: string, uid: string], desc =
   return { order: { field, column: field, desc }, after, size: 10, skip: 0 }
 }
 
-test('tags by a part of their names are found by keys alone', async () => {
+test('finds tags by a part of their name from keys alone', async () => {
   const filter = { prefix: 'v1', part: 'rc', asked: 0 }
   const beyond = onPostgres ? /tags_by_number/ : /tags_by_number \(<expr>=\? AND <expr>[<>]\?\)/
   const index = { id: 1, upTo: 5, segments: 2 }

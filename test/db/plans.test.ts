@@ -173,7 +173,7 @@ function searchedBy({ by }: Filter, table: string, scope: Branch): RegExp[] {
 }
 
 for (const { table, fields, list, count, none, filters } of lists) {
-  test(`${table} are listed in every order from an index`, async () => {
+  test(`lists ${table} in each order from an index`, async () => {
     for (const [name, scope] of Object.entries(scopes())) {
       for (const [field, rules] of Object.entries(fields).filter(([, { sort }]) => sort)) {
         for (const desc of [false, true]) {
@@ -191,7 +191,7 @@ for (const { table, fields, list, count, none, filters } of lists) {
     }
   })
 
-  test(`${table} are filtered from an index`, async () => {
+  test(`filters ${table} by an index`, async () => {
     for (const [name, scope] of Object.entries(scopes())) {
       for (const one of filters) {
         for (const desc of [false, true]) {
@@ -206,7 +206,7 @@ for (const { table, fields, list, count, none, filters } of lists) {
     }
   })
 
-  test(`${table} are counted from the counters, or from an index where there is a filter`, async () => {
+  test(`counts ${table} from the counters, or from an index with a filter`, async () => {
     const pkey = onPostgres ? /list_counts_pkey/ : /SEARCH list_counts USING PRIMARY KEY \(kind=\? AND place=\?\)/
     for (const [name, scope] of Object.entries(scopes())) {
       const queries = await queriesOf((reader) => count(reader, [scope], none as never))

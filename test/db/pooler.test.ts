@@ -115,7 +115,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     }
   })
 
-  test('nothing that needs a session of the database runs through the pooler', async () => {
+  test('nothing that needs a database session uses the pooler', async () => {
     await using place = await makePlace()
     const db = await openDb({ database: through(place, target.port), file: '' })
     try {
@@ -128,7 +128,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     }
   })
 
-  test('a pooler that mixes up named statements is refused, with the version that does not', async () => {
+  test('refuses a pooler that confuses named statements, and names the fixed version', async () => {
     await using place = await makePlace()
     await using forgetful = await startForgetful(target)
     const named = requireNamedStatements(through(place, forgetful.port))
@@ -137,7 +137,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     await requireNamedStatements(through(place, wire.port)).finally(() => wire.close())
   })
 
-  test('the checks at the start end when a pooler accepts a connection and answers no statement', async () => {
+  test('the start checks end if a pooler accepts a connection and answers no statement', async () => {
     await using place = await makePlace()
     await using mute = await startMute(target)
     const checked = requireNamedStatements(through(place, mute.port), 50)

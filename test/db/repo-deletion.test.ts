@@ -146,7 +146,7 @@ async function leftAfter(repo: Repo, remove: () => Promise<void>): Promise<strin
   return left.sort()
 }
 
-test('no table has rows of a small repository that was deleted', async () => {
+test('no table keeps rows of a deleted small repository', async () => {
   const repo = repos.get('small')!
   const left = await leftAfter(repo, async () => {
     ok(await registry.operator.delete(`/registry/v2/repos/${repo.uid}`))
@@ -155,7 +155,7 @@ test('no table has rows of a small repository that was deleted', async () => {
   assert.deepEqual(left, Object.keys(stays).sort())
 })
 
-test('no table has rows of a large repository once it is removed', async () => {
+test('no table keeps rows of a deleted large repository', async () => {
   const repo = repos.get('large')!
   const { app, operator } = registry
   const left = await leftAfter(repo, async () => {
@@ -175,7 +175,7 @@ function copyOf({ id, ...row }: Row, digest: string) {
   return sql`INSERT INTO scan_jobs (${names}) VALUES (${list(Object.values({ ...row, digest }))})`
 }
 
-test('deletes the rules of a deleted repository, and keeps the records of decisions with their end', async () => {
+test('deletes the rules of a deleted repository, and keeps records of decisions with their end time', async () => {
   const repo = repos.get('ruled')!
   const { app } = registry
   const all = referring(/^scope_uid$/)

@@ -59,7 +59,7 @@ async function tables(column?: string): Promise<string[]> {
   return [...new Set(rows.filter((row) => !column || row.column === column).map(({ name }) => name))].sort()
 }
 
-test('every table with uids belongs to one resource, or has a reason not to', async () => {
+test('each table with uids belongs to one resource, or has a reason not to', async () => {
   const declared = resources.map(({ table }) => table)
   assert.equal(new Set(declared).size, declared.length, 'two resources share a table')
   const all = await tables()
@@ -79,7 +79,7 @@ test('every table with uids belongs to one resource, or has a reason not to', as
   )
 })
 
-test('every kind that a store lists belongs to one resource', () => {
+test('each kind in a list of a store belongs to one resource', () => {
   const declared = resources.flatMap(({ kinds }) => kinds)
   assert.equal(new Set(declared).size, declared.length, 'two resources share a kind')
   const stores = globSync('src/domains/**/*.store.ts', { cwd: root })
@@ -95,7 +95,7 @@ test('every kind that a store lists belongs to one resource', () => {
   )
 })
 
-test('every name that errors have for a resource is that of one row', () => {
+test('each resource name in errors belongs to one table', () => {
   const models = globSync('src/domains/**/*.model.ts', { cwd: root })
   const names = models.flatMap((file) => {
     return [...readFileSync(`${root}/${file}`, 'utf8').matchAll(/Type = '([a-z]+\.pinfold\.dev\/\w+)'/g)].map(
@@ -105,7 +105,7 @@ test('every name that errors have for a resource is that of one row', () => {
   assert.deepEqual([...resources.map(({ type }) => type), ...partsOfOthers].sort(), names.sort())
 })
 
-test('every domain is listed, with the data that it keeps', () => {
+test('lists each domain, with the data that it keeps', () => {
   const domains = globSync('src/domains/*/domain.ts', { cwd: root }).map((file) => file.split('/')[2]!)
   const listed = readFileSync(`${root}/src/domains/domains.ts`, 'utf8')
   assert.deepEqual(
@@ -151,7 +151,7 @@ async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<strin
   ].sort()
 }
 
-test('a cache depends on every table that it reads', async () => {
+test('a cache depends on each table that it reads', async () => {
   const fills: Record<CacheName, (reader: Reader) => Promise<unknown>> = {
     grants: (reader) => createGrantCache(reader, () => 0).of('a'),
     paths: (reader) => createPathCache(reader, () => 0).find('a/b/c'),
@@ -189,7 +189,7 @@ test('a cache depends on every table that it reads', async () => {
   }
 })
 
-test('exactly these changes of tables clear a cache', async () => {
+test('only these table changes clear a cache', async () => {
   const expected = [
     'delete external_group_role_mappings: sessions',
     'delete follows: paths',

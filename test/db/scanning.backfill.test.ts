@@ -32,7 +32,7 @@ async function listed(): Promise<{ state: number; packages: number }[]> {
   return rows.map(({ state, packages }) => ({ state: Number(state), packages: Number(packages) }))
 }
 
-test('a list that is deleted while it is brought in does not stay as an empty one', async () => {
+test('a package list deleted during the backfill does not remain as an empty list', async () => {
   await push(1)
   await forgetLists()
   const { db } = registry.app
@@ -48,7 +48,7 @@ test('a list that is deleted while it is brought in does not stay as an empty on
   assert.deepEqual(await listed(), [{ state: 1, packages: 1 }])
 })
 
-test('more lists than one step brings in are all brought in', async () => {
+test('backfills all package lists, also if they exceed one batch', async () => {
   for (let version = 2; version <= 23; version++) await push(version)
   await forgetLists()
   await runDuty(registry.app, matchPackages)

@@ -60,7 +60,7 @@ async function differences(): Promise<string[]> {
   return found
 }
 
-test('keeps a limited number of records of an organization about one package, and knows that there are more', async () => {
+test("stores a limited number of an organization's records per package, and notes that there are more", async () => {
   const list = await addList('l1', [apk('ssl'), apk('ssl-dev', 'ssl')])
   await put(mostOwn + 60, organization)
   await put(5, other, 5000)
@@ -73,7 +73,7 @@ test('keeps a limited number of records of an organization about one package, an
   assert.deepEqual([others.length, isOwnFullAt(others, now())], [10, false])
 })
 
-test('withdrawn records make room for others, and a new package gets the same ones', async () => {
+test('withdrawn records free space for others, and a new package gets the same records', async () => {
   const list = await addList('l2', [apk('ssl'), apk('ssl-doc', 'ssl')])
   const before = (await known(list, organization)).map(({ record }) => record.id)
   assert.ok(!before.includes(`CVE-2026-${mostOwn}`))
@@ -87,7 +87,7 @@ test('withdrawn records make room for others, and a new package gets the same on
   assert.deepEqual(await differences(), [])
 })
 
-test('records of organizations wait in queues of their own', async () => {
+test('records of organizations wait in separate queues', async () => {
   await put(1, organization, 7000)
   await put(1, other, 7001)
   await put(1, '', 7002)
@@ -100,7 +100,7 @@ test('records of organizations wait in queues of their own', async () => {
   await runDuty(pinfold.app, matchPackages)
 })
 
-test('a page of the packages of a name reads only its own rows', { skip: onPostgres }, async () => {
+test('a page of packages with one name reads only rows with this name', { skip: onPostgres }, async () => {
   const asked: string[] = []
   const reader = {
     all: async (query: Parameters<typeof pinfold.app.db.plan>[0]) => {
@@ -114,7 +114,7 @@ test('a page of the packages of a name reads only its own rows', { skip: onPostg
   assert.match(asked[0]!, /o USING INDEX components_by_origin \(origin=\? AND id>\? AND id<\?\)/)
 })
 
-test('all components of a name are found page by page, each once', async () => {
+test('finds all components of a name in pages, each once', async () => {
   const packages = Array.from({ length: 30 }, (_, i) => [apk(`x${i}`, 'many'), { ...apk('many'), version: `${i}-r0` }])
   await addList('l3', packages.flat())
   const found: number[] = []
@@ -127,7 +127,7 @@ test('all components of a name are found page by page, each once', async () => {
   assert.deepEqual([found.length, new Set(found).size], [60, 60])
 })
 
-test('a record with a changed text closes and opens nothing, and earlier reports keep its former text', async () => {
+test('a record with changed text starts and ends no finding, and earlier reports keep the former text', async () => {
   const { app } = pinfold
   const work = { app, log: app.log }
   const say = async (summary: string, fixed = '9', references: string[] = []) => {

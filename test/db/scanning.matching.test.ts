@@ -96,7 +96,7 @@ async function counted(list: number) {
 }
 
 let openssl: number
-test('compares a new package with the known records, by its own name and by its source package', async () => {
+test('compares a new package with the known records by its name and by its source package', async () => {
   await put('osv/Alpine:v3.19', [
     recordOf('A-1', [affected('openssl', '3.1.4-r5')]),
     recordOf('A-2', [affected('openssl', '3.1.4-r0')]),
@@ -108,13 +108,13 @@ test('compares a new package with the known records, by its own name and by its 
   assert.deepEqual(await counted(openssl), { 'A-1': 0, 'A-3': 3 })
 })
 
-test('a record that arrives later is found in existing images, without reading them again', async () => {
+test('finds a later record in existing images, without reading the images again', async () => {
   at(2)
   await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r3')])])
   assert.deepEqual(await findings(openssl), ['A-1 libssl3 1 0 01-', 'A-3 libssl3 1 3 01-', 'A-5 musl 1 0 02-'])
 })
 
-test('a changed record ends its former findings, which stay known', async () => {
+test('a changed record ends its former findings, which stay stored', async () => {
   at(3)
   await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r1')])])
   assert.ok((await findings(openssl)).includes('A-5 musl 1 0 02-03'))
@@ -124,7 +124,7 @@ test('a changed record ends its former findings, which stay known', async () => 
   assert.ok(all.includes('A-5 musl 1 0 02-03') && all.includes('A-5 musl 1 1 04-'), all.join('\n'))
 })
 
-test('a withdrawn record ends its findings and deletes none', async () => {
+test('a withdrawn record ends its findings, and deletes none', async () => {
   at(5)
   await put('osv/Alpine:v3.19', [
     recordOf('A-5', [affected('musl', '1.2.4-r9', { severity: 'low' })], { withdrawTime: now.toISOString() }),
@@ -133,14 +133,14 @@ test('a withdrawn record ends its findings and deletes none', async () => {
   assert.ok(all.includes('A-5 musl 1 0 02-03') && all.includes('A-5 musl 1 1 04-05'), all.join('\n'))
 })
 
-test('an invalid version is a coverage gap and not unaffected', async () => {
+test('an invalid version is a coverage gap, not unaffected', async () => {
   const list = await addList('l2', [apk('odd', 'not a version')])
   await put('osv/Alpine:v3.19', [recordOf('A-6', [affected('odd', '1-r0')])])
   assert.deepEqual(await findings(list), ['A-6 odd 2 0 05-'])
   assert.deepEqual(await counted(list), { 'A-6': 0 })
 })
 
-test('takes the severity from the package, else from CVSS version 4, 3 or 2, else from another record of the same vulnerability', async () => {
+test('uses the severity of the package, else CVSS version 4, 3 or 2, else another record of the vulnerability', async () => {
   const list = await addList('l3', [apk('rated', '1-r0')])
   const cvss = (type: 'CVSS_V2' | 'CVSS_V3' | 'CVSS_V4', score: number) => ({ source: '', type, vector: 'x', score })
   const said = [affected('rated', '2-r0')]
@@ -156,7 +156,7 @@ test('takes the severity from the package, else from CVSS version 4, 3 or 2, els
   assert.ok(all.includes('B-3 rated 1 0 05-06') && all.includes('B-3 rated 1 4 06-'), all.join('\n'))
 })
 
-test('a record that is withdrawn, or about another vulnerability, no longer gives a severity to others', async () => {
+test('a record that is withdrawn or changed to another vulnerability no longer gives its severity to others', async () => {
   const list = await addList('l3b', [apk('rerated', '1-r0')])
   const cvss = { source: '', type: 'CVSS_V3' as const, vector: 'x', score: 9.8 }
   await put('osv/Alpine:v3.19', [recordOf('B-4', [affected('rerated', '2-r0')], { upstream: ['CVE-2026-33'] })])
@@ -170,7 +170,7 @@ test('a record that is withdrawn, or about another vulnerability, no longer give
   assert.deepEqual(await held(), ['B-4 rerated 1 0 06-'])
 })
 
-test('a limited list has the worst findings first, and the present ones', async () => {
+test('a limited list contains the worst findings first, and the current ones', async () => {
   const list = await addList('l3c', [apk('busy', '1-r0')])
   const rated = (id: string, severity: AffectedPackage['severity']) =>
     recordOf(id, [affected('busy', '2-r0', { severity })])
@@ -192,7 +192,7 @@ test('a limited list has the worst findings first, and the present ones', async 
   assert.ok(most.every(({ goneTime }) => goneTime === ''))
 })
 
-test('aliases count once, under the CVE', async () => {
+test('counts aliases once, under the CVE', async () => {
   const list = await addList('l4', [apk('twice', '1-r0'), apk('twice-libs', '1-r0', 'twice')])
   await put('osv/Alpine:v3.19', [
     recordOf('C-1', [affected('twice', '2-r0')], { upstream: ['CVE-2026-4'] }),
@@ -202,7 +202,7 @@ test('aliases count once, under the CVE', async () => {
   assert.deepEqual(await counted(list), { 'CVE-2026-4': 4 })
 })
 
-test('more statements about a package than one slice compares are all compared', async () => {
+test('compares all statements about a package, also if they exceed one batch', async () => {
   const list = await addList('l5', [apk('linux', '6.1-r0'), apk('linux-tools', '6.1-r0', 'linux')])
   const many = Array.from({ length: 2500 }, (_, i) =>
     recordOf(`L-${i}`, [affected('linux', i % 2 ? '6.2-r0' : '6.0-r0')]),
@@ -224,7 +224,7 @@ async function verify(): Promise<string[]> {
   return found
 }
 
-test('findings of single steps are the same as those of one complete comparison', async () => {
+test('comparing in batches returns the same findings as one complete comparison', async () => {
   const random = randomFrom(1)
   const pick = (of: number) => random.below(of)
   for (let i = 0; i < 150; i++) {
@@ -249,7 +249,7 @@ test('findings of single steps are the same as those of one complete comparison'
   assert.match((await verify()).join('\n'), /missing finding/)
 })
 
-test('reports wrong counts of findings of a package or a list', async () => {
+test('detects wrong finding counts of a package or a package list', async () => {
   for (const table of ['components', 'component_lists'] as const) {
     const more = (by: number) =>
       pinfold.app.db.tx((tx) => tx.run(sql`UPDATE ${ident(table)} SET open_findings = open_findings + ${by}`))

@@ -115,7 +115,7 @@ async function differences(): Promise<string[]> {
   return found
 }
 
-test('a list has each change once, wherever the change is when the list is counted', async () => {
+test('a package list gets each change once, wherever the change is when the list is counted', async () => {
   const [first, behind, third, ahead] = [
     await prepare(apk('one')),
     await prepare(apk('one')),
@@ -147,7 +147,7 @@ test('a list has each change once, wherever the change is when the list is count
   await work()
 })
 
-test('two servers that have lists follow the same change do not add it twice', async () => {
+test('two servers that update the same package lists do not count a change twice', async () => {
   const lists = [await prepare(apk('two')), await prepare(apk('two')), await prepare(apk('two'))]
   for (const list of lists) await complete(list)
   await work()
@@ -160,7 +160,7 @@ test('two servers that have lists follow the same change do not add it twice', a
   assert.deepEqual(await waiting(), [])
 })
 
-test('an interrupted step has no effect, and is still queued', async () => {
+test('an interrupted batch has no effect, and stays queued', async () => {
   const lists = [await prepare(apk('three')), await prepare(apk('three'))]
   for (const list of lists) await complete(list)
   await work()
@@ -179,7 +179,7 @@ test('an interrupted step has no effect, and is still queued', async () => {
   assert.deepEqual(await opens(...lists), ['1 of 1', '1 of 1'])
 })
 
-test('changes can take a list above the limit, and back once it is below half of it', async () => {
+test('changes can bring a package list above the limit, and back once below half of it', async () => {
   const ids = Array.from({ length: bound }, (_, i) => `L-${i}`)
   const list = await prepare(apk('four'), apk('four-libs', 'four'))
   await complete(list)
@@ -201,7 +201,7 @@ test('changes can take a list above the limit, and back once it is below half of
   assert.deepEqual([await opens(list), await isOver()], [['8 of 8'], false])
 })
 
-test('a package that is being forgotten, and that an image brings back, is counted from nothing', async () => {
+test('counts a package from zero if an image adds it again during its deletion', async () => {
   const list = await prepare(apk('five'))
   await complete(list)
   await work()
@@ -221,7 +221,7 @@ test('a package that is being forgotten, and that an image brings back, is count
   assert.deepEqual(await opens(back!), ['1 of 1'])
 })
 
-test('a list that an earlier release has compared is counted after the next sweep', async () => {
+test('counts a package list from an earlier release after the next cleanup job', async () => {
   const list = await prepare(apk('six'))
   await complete(list)
   await work()

@@ -33,7 +33,7 @@ async function leftBehind(hash: string): Promise<{ listNo: number; left: DueMatc
 const found = async (listNo: number) =>
   (await findKnownNow(pinfold.app.db, listNo, [], 10)).map(({ record }) => record.id)
 
-test('another server takes over the work of a server that is gone, which completes nothing after its return', async () => {
+test('another server takes over the work of a stopped server, which completes nothing after its return', async () => {
   const { app } = pinfold
   const { listNo, left } = await leftBehind('first')
   const taker = { node: 'here', after: undefined }
@@ -50,7 +50,7 @@ test('another server takes over the work of a server that is gone, which complet
   assert.deepEqual([await found(listNo), await countMatches(app.db)], [['CVE-2026-1'], 0])
 })
 
-test('the job takes over the work itself once the server has sent no heartbeat for the length of a lease', async () => {
+test('the job takes over the work of a server without heartbeats after the length of a lease', async () => {
   const { app } = pinfold
   const { listNo } = await leftBehind('second')
   let ms = 0

@@ -50,7 +50,7 @@ const affectedNow = async () => {
   return rows.map(({ ranges }) => JSON.parse(ranges)[0].events[1].fixed)
 }
 
-test('replaces a record with other content, and keeps one that differs in its time only', async () => {
+test('replaces a record with different content, and keeps a record that differs only in time', async () => {
   const first = await beginSource(work(), facts)
   const many = Array.from({ length: 250 }, (_, i) => recordOf(`R-${i}`, '1-r0'))
   assert.deepEqual(await putRecords(work(), first, many), { created: 250, updated: 0, unchanged: 0 })
@@ -64,7 +64,7 @@ test('replaces a record with other content, and keeps one that differs in its ti
   assert.equal((await affectedNow()).length, 250)
 })
 
-test('a complete run ends missing records, an incremental one does not', async () => {
+test('a complete run withdraws missing records, and an incremental run does not', async () => {
   const source = await findSource(pinfold.app.db, facts.name)
   const incremental = await beginSource(work(), facts)
   await putRecords(work(), incremental, [recordOf('R-1', '3-r0')])
@@ -77,7 +77,7 @@ test('a complete run ends missing records, an incremental one does not', async (
   assert.deepEqual(await affectedNow(), ['3-r0'])
 })
 
-test('a failing source keeps its records, and the time when it was last read', async () => {
+test('a failing source keeps its records and its last read time', async () => {
   now = new Date('2026-03-02T00:00:00Z')
   const run = await beginSource(work(), facts)
   await finishSource(work(), run, { ...ended, fingerprint: 'b', error: 'the server is away' })
@@ -96,13 +96,13 @@ test('a withdrawn record affects no package', async () => {
   assert.deepEqual(await affectedNow(), [])
 })
 
-test('a record longer than any honest one is refused with the field', async () => {
+test('refuses a record longer than any real one, and names the field', async () => {
   const run = await beginSource(work(), facts)
   const long = recordOf('R-2', '1', { aliases: Array.from({ length: 1001 }, (_, i) => `A-${i}`), upstream: [] })
   await assert.rejects(putRecords(work(), run, [long]), /records\[0\]\.aliases|INVALID_ARGUMENT|must hold/)
 })
 
-test('all readings are kept for a time, then one of each day, with the first', async () => {
+test('keeps all reads for a time, then one of each day, including the first', async () => {
   const daily = { ...facts, name: 'osv/daily' }
   const whole = async (error = '') => finishSource(work(), await beginSource(work(), daily), { ...ended, error })
   now = new Date('2026-04-01T00:00:00Z')

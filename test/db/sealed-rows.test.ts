@@ -31,7 +31,7 @@ const plainColumns = [
   'tag_parts.held',
 ]
 
-test('every column of bytes is either listed as sealed or known to be plain', async () => {
+test('each column of bytes is listed as encrypted or as plain', async () => {
   await using pinfold = await startPinfold()
   const { db } = pinfold.app
   const found =
@@ -113,7 +113,7 @@ async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | 
   return all
 }
 
-test('seals all secrets under the new key, with the same contents', async () => {
+test('encrypts all secrets with the new key, with the same contents', async () => {
   const { pinfold, closing } = await withSecrets()
   await using _ = closing
   const { db, sealer } = pinfold.app
@@ -134,7 +134,7 @@ test('seals all secrets under the new key, with the same contents', async () => 
   assert.deepEqual([await opensRows(db, sealer), await opensRows(db, next)], [false, true])
 })
 
-test('changes nothing if one value cannot be opened, and names the value', async () => {
+test('changes nothing if one value cannot be decrypted, and names the value', async () => {
   const { pinfold, closing } = await withSecrets()
   await using _ = closing
   const { db, sealer } = pinfold.app
@@ -151,7 +151,7 @@ test('changes nothing if one value cannot be opened, and names the value', async
   assert.deepEqual(await opened(db, sealer), before)
 })
 
-test('seals more values than fit into one read', async () => {
+test('encrypts more values than fit into one read', async () => {
   await using pinfold = await startPinfold()
   const { db, sealer } = pinfold.app
   const secret = (i: number) => sealer.seal('signing-key', Buffer.from(String(i)))

@@ -34,7 +34,7 @@ async function checkSkips(read: Read, fields: Record<string, string>, count: num
   }
 }
 
-test('returns the items after any number of skipped ones, in each order, of one or several groups, and of one or all kinds of names', async () => {
+test('returns the items after any number of skipped ones, in each order, for all combinations of groups and name kinds', async () => {
   await using registry = await startRegistry()
   const { app, seed, pusher, org } = registry
   const other = await seed.group('', { name: 'other' })

@@ -85,7 +85,7 @@ async function storm({ registryOperator, operator }: TestRegistry, random: Rando
   return answers
 }
 
-test('after any mix of pushes, mounts, deletions and a collection, the counts equal the content', async () => {
+test('usage counts equal the content after any mix of pushes, mounts, deletions and garbage collection', async () => {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   await using registry = await startRegistry({ clock: () => new Date(clock.now) })
   await registry.seed.group('', { name: 'other' })
@@ -119,7 +119,7 @@ test('after any mix of pushes, mounts, deletions and a collection, the counts eq
   await checkUsage(registry)
 })
 
-test('wrong usage would be noticed', async () => {
+test('the test detects wrong usage counts', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   await checkUsage(registry)
@@ -134,7 +134,7 @@ test('wrong usage would be noticed', async () => {
   await assert.rejects(checkUsage(registry), assert.AssertionError)
 })
 
-test('the usage of an old database is counted when it is migrated', async () => {
+test('a migration counts the usage of an old database', async () => {
   await using registry = await startRegistry()
   const { pusher, registryOperator, app } = registry
   await registry.seed.group('', { name: 'other' })
@@ -160,7 +160,7 @@ test('the usage of an old database is counted when it is migrated', async () => 
   await checkUsage(registry)
 })
 
-test('queries on the way to a push or a subscription use indexes', async () => {
+test('queries during a push or a subscription use indexes', async () => {
   await using registry = await startRegistry()
   const org = 'a'.repeat(40)
   const asked = [

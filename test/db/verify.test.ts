@@ -69,7 +69,7 @@ const counts = (verified: Verified) => Object.values(verified).map(({ found }) =
 const allRight = checks.map(() => 0)
 
 for (const [store, skip] of stores) {
-  test(`contents of a ${store} that are lost, short or changed are found, and heal when they are pushed again`, {
+  test(`detects lost, short or changed contents of a ${store}, which a new push repairs`, {
     skip,
   }, async () => {
     await using place = await scene(store)
@@ -102,7 +102,7 @@ for (const [store, skip] of stores) {
     assert.deepEqual(counts((await look(registry, { hash: true })).verified), allRight)
   })
 
-  test(`a piece of an upload that a ${store} has lost ends the upload`, { skip }, async () => {
+  test(`an upload ends if a ${store} has lost one of its parts`, { skip }, async () => {
     await using place = await scene(store)
     const { registry } = place
     const { headers } = await registry.pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
@@ -118,7 +118,7 @@ for (const [store, skip] of stores) {
   })
 }
 
-test('a content that no row names is named and put into the trash, once it is old enough', async () => {
+test('names content without a row, and moves it to the trash once it is old enough', async () => {
   await using place = await scene()
   const { registry } = place
   const location = `uploads/${'a'.repeat(32)}`
@@ -135,7 +135,7 @@ test('a content that no row names is named and put into the trash, once it is ol
   assert.deepEqual((await look(registry)).problems, [])
 })
 
-test('counters that are wrong are corrected, while others count', async () => {
+test('corrects wrong counters during concurrent counting', async () => {
   await using place = await scene()
   const { registry, change } = place
   const before = await registry.app.db.get<{ digest: string }>(sql`SELECT digest FROM organization_blobs LIMIT 1`)
@@ -159,7 +159,7 @@ test('counters that are wrong are corrected, while others count', async () => {
   await checkUsage(registry)
 })
 
-test('finds tags that differ from their history, and adds a row for the digest that clients are served', async () => {
+test('finds tags that differ from their history, and adds a history row for the served digest', async () => {
   await using place = await scene()
   const { registry, change, image } = place
   const { repo } = (await registry.app.db.get<{ repo: number }>(
@@ -221,7 +221,7 @@ test('finds tags that differ from their history, and adds a row for the digest t
   )
 })
 
-test('writes the links of manifests again from their contents', async () => {
+test('recreates the links of manifests from their contents', async () => {
   await using place = await scene()
   const { registry, change, image } = place
   for (const damage of [
@@ -245,7 +245,7 @@ test('writes the links of manifests again from their contents', async () => {
   ])
 })
 
-test('the command runs beside the server, reports problems as text and as JSON, and ends with 1', async () => {
+test('the command runs next to the server, reports problems as text and JSON, and exits with 1', async () => {
   await using place = await scene()
   const { registry, digest } = place
   const { data, database, masterKey } = registry.app.config
@@ -272,7 +272,7 @@ test('the command runs beside the server, reports problems as text and as JSON, 
   assert.match(shared.stderr, new RegExp(`^blobs: content has another digest: ${other.digest} `, 'm'))
 })
 
-test('a content that is read wrongly once is not taken out of service', async () => {
+test('content that is read wrongly once stays available', async () => {
   await using place = await scene()
   const { db, blobs } = place.registry.app
   let reads = 0
@@ -292,7 +292,7 @@ test('a content that is read wrongly once is not taken out of service', async ()
   assert.deepEqual(found, [])
 })
 
-test('reads a random share of the contents', async () => {
+test('verifies a random share of the contents', async () => {
   await using place = await scene()
   const { db, blobs } = place.registry.app
   for (let i = 0; i < 200; i++) await place.registry.pusher.pushBlob(name, `content ${i}`)
@@ -311,7 +311,7 @@ test('reads a random share of the contents', async () => {
   assert.ok(reads > 30 && reads < 170, `${reads} of 200`)
 })
 
-test('restores a tag whose content may be elsewhere without it', async () => {
+test('restores a missing tag from its history even if the content of its digest is missing', async () => {
   await using place = await scene()
   const { registry, change } = place
   await registry.pusher.pushImage(name, 'imported')
@@ -327,7 +327,7 @@ test('restores a tag whose content may be elsewhere without it', async () => {
   assert.deepEqual((await look(registry)).problems, [])
 })
 
-test('one repair is at work at a time, and all of many wrong totals are corrected', async () => {
+test('only one repair runs at a time, and corrects all of many wrong totals', async () => {
   await using place = await scene()
   const { registry } = place
   await registry.app.db.tx(async (tx) => {
