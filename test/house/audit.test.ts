@@ -44,14 +44,14 @@ const accepting = (id: string, until: string): Rules => ({
   accepted: [{ id, reason: 'we never read', until }],
 })
 
-test('grave advisories fail an audit, others are notes', () => {
+test('critical advisories fail an audit, and others are notes', () => {
   assert.deepEqual(auditAdvisories(report, { ...rules, accepted: [] }, '2026-08-01'), {
     problems: [about('GHSA-aaaa', 'parser', 'critical'), about('GHSA-cccc', 'reader', 'high')],
     notes: [about('GHSA-bbbb', 'parser', 'moderate')],
   })
 })
 
-test('an accepted advisory is a note up to its last day', () => {
+test('an accepted advisory is a note until its last day', () => {
   const on = (today: string) => auditAdvisories(report, accepting('GHSA-cccc', '2026-08-01'), today)
   const one = about('GHSA-cccc', 'reader', 'high')
   assert.deepEqual(on('2026-08-01').problems, [about('GHSA-aaaa', 'parser', 'critical')])
@@ -61,7 +61,7 @@ test('an accepted advisory is a note up to its last day', () => {
   assert.deepEqual(none, { problems: [], notes: ['GHSA-cccc is accepted, but nothing has it any more'] })
 })
 
-test('an accepted advisory has a reason and an expiry', () => {
+test('an accepted advisory requires a reason and an expiry', () => {
   assert.deepEqual(checkRules(rules), [])
   assert.deepEqual(checkRules(accepting('GHSA-cccc', '2026-08-01')), [])
   const wrong = ['scripts/audit.json: GHSA-cccc needs an id, a reason and a day, until']
@@ -70,7 +70,7 @@ test('an accepted advisory has a reason and an expiry', () => {
   assert.deepEqual(checkRules({ licenses: [], accepted: [] }), ['scripts/audit.json lists no licences'])
 })
 
-test('a license is allowed if its expression can be met', () => {
+test('allows a license if its SPDX expression can be satisfied', () => {
   const allowed = ['MIT', 'ISC', '0BSD']
   const yes = ['MIT', '(MIT)', 'GPL-3.0 OR MIT', 'MIT AND ISC', '(MIT AND ISC) OR GPL-3.0', 'MIT AND (GPL-3.0 OR ISC)']
   for (const expression of yes) assert.ok(isAllowed(expression, allowed), expression)
@@ -89,7 +89,7 @@ test('a license is allowed if its expression can be met', () => {
   for (const expression of no) assert.ok(!isAllowed(expression, allowed), expression)
 })
 
-test('each locked package has a checksum, and those of the product have an accepted license', () => {
+test('each locked package has a checksum, and product packages have an accepted license', () => {
   const good = { version: '1.0.0', license: 'MIT', integrity: 'sha512-x' }
   const packages = {
     '': { version: '1.0.0' },
@@ -126,7 +126,7 @@ function audit(answer: string, ...args: string[]) {
   }
 }
 
-test('the script tells problems from no answer', () => {
+test('the script distinguishes problems from a missing answer', () => {
   const clean = audit(JSON.stringify({ auditReportVersion: 2, vulnerabilities: {} }))
   assert.deepEqual(clean, { code: 0, out: 'no problems\n', asked: 'audit --json --omit=dev' })
   const grave = audit(JSON.stringify(report), '--dev')
@@ -138,7 +138,7 @@ test('the script tells problems from no answer', () => {
   assert.equal(audit('{"auditReportVersion":3}').code, 2)
 })
 
-test('the example of a schedule runs the script', () => {
+test('the example schedule runs the script', () => {
   const workflow = parse(read('examples/audit/github-actions.yaml'))
   assert.match(workflow.on.schedule[0].cron, /^\S+ \S+ \* \* \*$/)
   assert.ok(workflow.jobs.audit.steps.some(({ run }: { run?: string }) => run === 'npm run audit'))

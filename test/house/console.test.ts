@@ -12,14 +12,14 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const files = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).sort()
 const screens = files.filter((file) => file.endsWith('.tsx'))
 
-test('the files of the console stay within their size limits', () => {
+test('console files stay within their size limits', () => {
   for (const [name, most] of Object.entries(consoleBudget)) {
     const { length } = gzipSync(readFileSync(join(root, 'gen/console', name)), { level: 9 })
     assert.ok(length <= most, `${name} has ${length} bytes, of ${most}`)
   }
 })
 
-test('the console does not insert HTML, run text as a script, or use inline styles', () => {
+test('the console inserts no HTML, runs no text as a script, and uses no inline styles', () => {
   const wrong = /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|\beval\(|new Function|\sstyle=/
   assert.deepEqual(
     files.filter((file) => wrong.test(read(file))),
@@ -28,7 +28,7 @@ test('the console does not insert HTML, run text as a script, or use inline styl
   assert.ok(wrong.test('element.innerHTML = text'))
 })
 
-test('the console imports only types of the contract, and no server code', () => {
+test('the console imports only types from the contract, and no server code', () => {
   const strays = files.flatMap((file) =>
     [...read(file).matchAll(/^import\s+(type\s)?[^'"]*?from '([^']+)'/gm)]
       .filter(([, isType, from]) => {
@@ -44,7 +44,7 @@ test('the console imports only types of the contract, and no server code', () =>
   assert.deepEqual(reaching, [])
 })
 
-test('every text of the console is in the folder words, under a unique name', () => {
+test('each console text is in the folder words, under a unique name', () => {
   // Between tags, and in what is read aloud or shown in a field.
   const between =
     /<(?!(?:void|string|number|boolean|unknown)>)[a-z]\w*(?:\s[^<>]*)?>\s*([^<>{}()]*[A-Za-z]{3,}[^<>{}()]*)</g
@@ -64,7 +64,7 @@ test('every text of the console is in the folder words, under a unique name', ()
   )
 })
 
-test('the texts of the console follow the prose rules', () => {
+test('console texts follow the prose rules', () => {
   const modules = files.filter((file) => file.startsWith('console/src/words/'))
   const literals = modules.flatMap((file) =>
     [...read(file).matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/g)].map(([, text, template]) => ({

@@ -8,7 +8,7 @@ import { project } from '../support/process.ts'
 
 const compose = readFileSync(join(project, 'examples/compose.yaml'), 'utf8')
 
-test('the compose file has only settings that there are, with values that they take', () => {
+test('the compose file contains only existing settings with valid values', () => {
   const { environment } = parse(compose).services.pinfold as { environment: Record<string, string> }
   const known = Object.values(settings).map(({ env }) => env)
   for (const name of Object.keys(environment)) assert.ok(known.includes(name), `${name} is not a setting`)
@@ -19,12 +19,12 @@ test('the compose file has only settings that there are, with values that they t
     assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
 })
 
-test('the compose file waits longer than the server takes to end', () => {
+test('the compose file waits longer than the server needs to stop', () => {
   const { environment, stop_grace_period: grace } = parse(compose).services.pinfold
   assert.ok(Number.parseInt(grace, 10) * 1000 > Number(environment.PINFOLD_DRAIN_MS))
 })
 
-test('the compose file runs the server without rights, as the image does', () => {
+test('the compose file runs the server without privileges, like the image', () => {
   const { user, read_only: readOnly, cap_drop: dropped } = parse(compose).services.pinfold
   assert.deepEqual([user, readOnly, dropped], ['65532:65532', true, ['ALL']])
 })
@@ -39,7 +39,7 @@ function ownSettings(): string[] {
   ]
 }
 
-test('the chart has every setting by its current and its former name, once, and no other', () => {
+test('the chart contains each setting once, by its current and its former name, and no other', () => {
   const { properties } = JSON.parse(ofChart('values.schema.json'))
   const fromValues = new Set([
     ...Object.keys(properties.settings.properties),
@@ -51,7 +51,7 @@ test('the chart has every setting by its current and its former name, once, and 
   for (const name of known) assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
 })
 
-test('the chart reads only settings that exist, and shows none of its secrets', () => {
+test('the chart reads only existing settings, and shows none of its secrets', () => {
   const known = [...Object.values(settings).map(({ env }) => env), ...formerOnes()]
   for (const name of globSync('**/*', { cwd: join(project, 'examples/chart'), withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -64,7 +64,7 @@ test('the chart reads only settings that exist, and shows none of its secrets', 
     assert.ok(!(name in properties.settings.properties), `${name} could be set in plain sight`)
 })
 
-test('the values of the chart are those that its schema has, and the server takes its settings', () => {
+test('the chart values match the chart schema, and the server accepts the resulting settings', () => {
   const values = parse(ofChart('values.yaml'))
   const { properties } = JSON.parse(ofChart('values.schema.json'))
   const fields = ({ properties: of = {} }: { properties?: object }) => Object.keys(of).sort()
@@ -76,7 +76,7 @@ test('the values of the chart are those that its schema has, and the server take
   readConfig(Object.fromEntries(Object.entries(values.settings).map(([name, value]) => [name, String(value)])))
 })
 
-test('the chart has the version of the server that it installs', () => {
+test('the chart has the version of the server in it', () => {
   const { version, appVersion } = parse(ofChart('Chart.yaml'))
   const { version: ours } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
   assert.deepEqual([version, appVersion], [ours, ours])

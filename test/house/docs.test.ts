@@ -20,7 +20,7 @@ function anchorsOf(text: string): string[] {
   )
 }
 
-test('every link between the pages of the documentation leads somewhere', () => {
+test('each link between documentation pages leads to an existing page', () => {
   const broken = pages.flatMap((page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
     return links.flatMap(([, path, anchor]) => {
@@ -32,7 +32,7 @@ test('every link between the pages of the documentation leads somewhere', () => 
   assert.deepEqual(broken, [])
 })
 
-test('every decision is listed in the index of decisions', () => {
+test('the index of decisions lists each decision', () => {
   const index = read('docs/decisions/README.md')
   const missing = globSync('docs/decisions/0*.md', { cwd: root }).filter(
     (page) => !index.includes(`(${basename(page)})`),
@@ -40,7 +40,7 @@ test('every decision is listed in the index of decisions', () => {
   assert.deepEqual(missing, [])
 })
 
-test('every tour is named in the README and run by a test', () => {
+test('the README names each tour, and a test runs it', () => {
   assert.ok(tours.length > 0)
   const [readme, runner] = [read('README.md'), read('test/cli/tour.test.ts')]
   for (const tour of tours) {
@@ -49,7 +49,7 @@ test('every tour is named in the README and run by a test', () => {
   }
 })
 
-test('a source file that the documentation names exists', () => {
+test('source files named in the documentation exist', () => {
   const missing = pages.flatMap((page) => {
     const named = [...read(page).matchAll(/`([a-z][\w.-]*(?:\/[\w.-]+)+\.ts)`/g)].map((match) => match[1]!)
     // The guide for a new resource uses one that does not exist.

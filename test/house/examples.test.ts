@@ -10,7 +10,7 @@ import { parseMasterKey } from '#lib/crypto/master-key.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('examples/*.env', { cwd: root })
 
-test('there are example settings', () => assert.ok(files.length >= 2))
+test('there are example settings files', () => assert.ok(files.length >= 2))
 
 for (const file of files) {
   test(`${file} loads`, () => {
@@ -22,6 +22,6 @@ for (const file of files) {
   })
 }
 
-test('a setting that does not exist is refused', () => {
+test('refuses a setting that does not exist', () => {
   assert.throws(() => readConfig({ PINFOLD_LISTNE: 'x' }), ConfigError)
 })

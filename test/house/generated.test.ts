@@ -11,7 +11,7 @@ import { httpOf } from '../../scripts/openapi-annotations.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('generated files are as `npm run gen` writes them', () => {
+test('generated files equal the output of `npm run gen`', () => {
   const fresh = mkdtempSync(join(tmpdir(), 'pinfold-gen-'))
   try {
     execFileSync(process.execPath, [join(root, 'scripts/gen.ts'), fresh], { cwd: root, stdio: 'pipe' })
@@ -36,7 +36,7 @@ test('generated files are as `npm run gen` writes them', () => {
   }
 })
 
-test('the OpenAPI documents are valid OpenAPI 3.1 and together have every method of the contract', async () => {
+test('the OpenAPI documents are valid OpenAPI 3.1, and together contain each method of the contract', async () => {
   const described = new Set<string>()
   for (const file of ['gen/openapi.json', 'gen/openapi-v1.json']) {
     const document = JSON.parse(readFileSync(join(root, file), 'utf8'))

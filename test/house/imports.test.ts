@@ -207,7 +207,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
 }
 
-test('every import obeys the table of who may import whom', () => {
+test('each import follows the table of allowed imports', () => {
   const broken = all.filter((one) => {
     const from = roomOf(one.from)
     const to = roomOf(one.to)
@@ -224,12 +224,12 @@ test('every import obeys the table of who may import whom', () => {
   )
 })
 
-test('every file of a domain has a role, or is named as a rule file', () => {
+test('each file of a domain has a role, or is listed as a rule file', () => {
   const rules = files.filter((file) => roomOf(file) === 'rule').map(ruleOf)
   assert.deepEqual(rules.sort(), Object.values(ruleFiles).flat().sort())
 })
 
-test('no folder of the sources has more than 25 files', () => {
+test('no source folder has more than 25 files', () => {
   const folders = Map.groupBy(globSync('src/**/*.ts', { cwd: root }), dirname)
   const full = [...folders].filter(([folder, own]) => own.length > 25 && !folder.endsWith('/migrations'))
   assert.deepEqual(
@@ -238,12 +238,12 @@ test('no folder of the sources has more than 25 files', () => {
   )
 })
 
-test('one file alone compiles regular expressions of users', () => {
+test('only one file compiles regular expressions of users', () => {
   const importing = files.filter((file) => /from 're2js'/.test(readFileSync(join(root, file), 'utf8')))
   assert.deepEqual(importing, ['src/lib/patterns/patterns.ts'])
 })
 
-test('imports are relative inside a room and start with # across rooms', () => {
+test('imports are relative inside a top folder, and start with # between top folders', () => {
   const wrong = all.filter((one) => {
     const crossing = (path: string) =>
       path
@@ -262,7 +262,7 @@ test('imports are relative inside a room and start with # across rooms', () => {
   )
 })
 
-test('a forbidden import would be noticed', () => {
+test('the test detects a forbidden import', () => {
   const refused = (from: string, to: string) => {
     const planted: Import = { from: `src/domains/${from}`, to, typeOnly: false, specifier: to }
     return !allowed[roomOf(planted.from)]!(planted, roomOf(planted.to))
@@ -276,7 +276,7 @@ test('a forbidden import would be noticed', () => {
   assert.ok(all.length > 100, 'the pattern that finds imports no longer finds them')
 })
 
-test('every source file is used by another file', () => {
+test('each source file is used by another file', () => {
   const users = globSync(['{src,test,bench,scripts}/**/*.{ts,mjs}', 'bin/*'], { cwd: root })
   const used = new Set<string>()
   for (const user of users) {

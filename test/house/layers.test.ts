@@ -7,11 +7,11 @@ const upward = sources
   .filter(isUpward)
   .map(({ from, to }) => `${from.slice('src/domains/'.length)} -> ${to.slice('src/domains/'.length)}`)
 
-test('domains and their folders import only those below them', () => {
+test('domains and their folders import only lower ones', () => {
   assert.deepEqual([...new Set(upward)], [])
 })
 
-test('every domain and every folder of one has a layer', () => {
+test('each domain, and each folder of a domain, has a layer', () => {
   const inDomains = sources.filter((file) => domainOf(file) !== '')
   const found = new Set(inDomains.map((file) => [domainOf(file), folderOf(file)].filter(Boolean).join('/')))
   const named = Object.entries(layers).flatMap(([domain, folders]) => [
@@ -26,7 +26,7 @@ test('every domain and every folder of one has a layer', () => {
   assert.deepEqual(empty, [])
 })
 
-test('an import of a higher folder or domain is noticed', () => {
+test('the test detects an import of a higher folder or domain', () => {
   const between = (from: string, to: string) => isUpward({ from: `src/domains/${from}`, to: `src/domains/${to}` })
   assert.ok(between('iam/groups/groups.service.ts', 'registry/repos/repos.service.ts'))
   assert.ok(between('iam/groups/groups.service.ts', 'iam/roles/roles.service.ts'))

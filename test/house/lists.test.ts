@@ -47,7 +47,7 @@ const lists = answering.filter((method) => !(nameOf(method) in noLists))
 /** Rows of these kinds never change. */
 const unchanging = ['AuditEntry', 'DeletedRepo', 'VexStatement']
 
-test('each answer with several messages is a list, or is named here with the reason', () => {
+test('each response with several messages is a list, or is listed here with the reason', () => {
   const known = answering.map(nameOf)
   assert.deepEqual(
     Object.keys(noLists).filter((name) => !known.includes(name)),
@@ -56,7 +56,7 @@ test('each answer with several messages is a list, or is named here with the rea
   assert.ok(lists.length > 35)
 })
 
-test('every list has the paging fields of version 2, with their types', () => {
+test('each list has the paging fields of version 2, with their types', () => {
   const wanted = {
     input: {
       page_size: ScalarType.INT32,
@@ -80,7 +80,7 @@ test('every list has the paging fields of version 2, with their types', () => {
 type Parameter = { name: string; description?: string }
 type OpenApi = { paths: Record<string, Record<string, { parameters?: Parameter[]; operationId: string }>> }
 
-test('every list names the fields that it can be ordered by, or says that it has one order', () => {
+test('each list names its order fields, or declares that it has one order', () => {
   const file = new URL('../../gen/openapi.json', import.meta.url)
   const { paths } = JSON.parse(readFileSync(file, 'utf8')) as OpenApi
   const operations = Object.entries(paths).filter(([path]) => path.includes('/v2/'))
@@ -97,7 +97,7 @@ test('every list names the fields that it can be ordered by, or says that it has
   )
 })
 
-test('a resource that is listed can be read alone, and has an update time', () => {
+test('a listed resource can be read alone, and has an update time', () => {
   const gets = methods.filter((method) => method.name.startsWith('Get') && pathsOf(method).length > 0)
   const lacking = lists.flatMap((method) => {
     // The contract of others says what its resources have.

@@ -48,14 +48,14 @@ function found(pattern: RegExp): Record<string, string[]> {
   return Object.fromEntries(all.filter(([, words]) => words.length > 0).sort())
 }
 
-test('every lock of a row is one of these', () => {
+test('this test lists each row lock in the sources', () => {
   const locks = found(/(?<!function )\blocking\(\w+, '?(\w+)'?\)/g)
   assert.deepEqual(locks, Object.fromEntries(Object.entries(rowLocks).sort()))
   const elsewhere = files.filter((file) => /\bFOR (?:NO KEY )?UPDATE\b|\bFOR (?:KEY )?SHARE\b/.test(textOf(file)))
   assert.deepEqual(elsewhere, ['db/row-locks.ts'], 'locks are written in one place')
 })
 
-test('every lock of a repo is one of these, and each is taken in a transaction that has row locks', () => {
+test('this test lists each repository lock, and each is in a transaction with row locks', () => {
   const locks = found(/(?<!function )\blockRepo(?:Row)?\(\s*tx,\s*(?:\{[^}]*\}|[\w.()]+),\s*'?(\w+)'?,?\s*\)/g)
   assert.deepEqual(locks, repoLocks)
   const calls = found(/(?<!function )\b(lockRepo(?:Row)?)\(/g)
@@ -63,7 +63,7 @@ test('every lock of a repo is one of these, and each is taken in a transaction t
   for (const file of Object.keys(locks)) assert.match(textOf(file), /\binRepo\b|isolation: 'rowLocks'|\btx: Tx\b/, file)
 })
 
-test('the row of a repo is locked before what is in it: before the repo there is only the lease of a background job', () => {
+test('locks the row of a repository before its content; only the lease of a background job is locked earlier', () => {
   const inside =
     /\b(?:findTagLocked|lockTag|deleteUpload|deleteUploadsOf|insertLinks|assignTag|unlinkBlob|linkBlob)\(tx/
   for (const file of Object.keys(repoLocks)) {

@@ -6,13 +6,13 @@ import { migrationIds, phaseOf } from '../../src/db/migration-ids.ts'
 import { migrations } from '../../src/db/migrations/all.ts'
 import { words } from '../../src/db/words.ts'
 
-test('the migrations are listed in the order of their names', () => {
+test('lists the migrations in the order of their names', () => {
   const ids = migrations.map(({ id }) => id)
   assert.deepEqual(ids, [...ids].sort())
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('a migration is called as its file is, by which commands know it', () => {
+test('the name of a migration is its file name, which commands use', () => {
   assert.deepEqual(
     migrationIds(),
     migrations.map(({ id }) => id),
@@ -37,7 +37,7 @@ const harmless: Record<string, readonly RegExp[]> = {
 /** Came together with a change for which all servers stop. */
 const besideNobody = ['0120-expand-scanners']
 
-test('a migration that runs beside earlier builds only adds, and takes no long locks', () => {
+test('a migration that runs next to earlier builds only adds, and takes no long locks', () => {
   const found: string[] = []
   for (const one of migrations) {
     const forms = harmless[phaseOf(one.id)]

@@ -17,7 +17,7 @@ function tableOf(heading: string): string[][] {
   return rows.slice(2).map((row) => row.split('|').map((cell) => cell.trim()))
 }
 
-test('every documented log message is a fixed text of the source, logged at the documented level', () => {
+test('each documented log message is a fixed text in the source, with the documented level', () => {
   const files = globSync('src/**/*.ts', { cwd: project }).filter((file) => !file.endsWith('.test.ts'))
   const source = files.map((file) => readFileSync(join(project, file), 'utf8')).join('\n')
   const rows = tableOf('### Messages for alerts')
@@ -31,7 +31,7 @@ test('every documented log message is a fixed text of the source, logged at the 
   }
 })
 
-test('every metric of the server is documented with its help text', () => {
+test('each metric of the server is documented with its help text', () => {
   const stats = () => ({ transactions: 0, commits: 0, refused: 0, again: new Map() })
   const metrics = createMetrics({ stats } as unknown as Db, [])
   metrics.watchClock(() => 0)

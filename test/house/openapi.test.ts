@@ -40,7 +40,7 @@ for (const file of files) {
   const document = JSON.parse(readFileSync(join(root, file), 'utf8')) as Document
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
 
-  test(`${file}: every operation has an id of its own, a short summary and a tag`, () => {
+  test(`${file}: each operation has a unique id, a short summary and a tag`, () => {
     assert.deepEqual(clashes(operations.map(({ operationId }) => operationId)), [])
     const tags = document.tags.map(({ name }) => name)
     assert.deepEqual(clashes(tags), [])
@@ -55,7 +55,7 @@ for (const file of files) {
     }
   })
 
-  test(`${file}: schemas, their members and parameters have names that no generator confuses`, () => {
+  test(`${file}: schemas, fields and parameters have names that no generator confuses`, () => {
     assert.deepEqual(clashes(Object.keys(document.components.schemas)), [])
     for (const [name, schema] of Object.entries(document.components.schemas)) {
       assert.deepEqual(clashes(Object.keys(schema.properties ?? {})), [], name)
@@ -67,7 +67,7 @@ for (const file of files) {
     }
   })
 
-  test(`${file}: parameters are in camelCase, and comments spell names as JSON has them`, () => {
+  test(`${file}: parameters are in camelCase, and comments spell names as in JSON`, () => {
     const parameters = operations.flatMap((operation) => operation.parameters).filter((one) => one.in !== 'header')
     for (const { name } of parameters) assert.match(name, /^[a-z][A-Za-z0-9]*(?:\.[a-z][A-Za-z0-9]*)*$/)
 

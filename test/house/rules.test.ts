@@ -10,7 +10,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const sources = globSync('{src,scripts,bench,examples}/**/*.ts', { cwd: root })
 const tests = globSync(['test/**/*.ts', 'src/**/*.test.ts'], { cwd: root })
 
-test('no file is longer than its limit', () => {
+test('no file exceeds its line limit', () => {
   const lines = (file: string) => read(file).split('\n').length
   const long = [
     ...sources.filter((file) => !file.endsWith('.test.ts') && lines(file) > 400),
@@ -19,7 +19,7 @@ test('no file is longer than its limit', () => {
   assert.deepEqual(long, [])
 })
 
-test('SQL stands only in stores and in the database room', () => {
+test('SQL is only in stores and in the database folder', () => {
   const strays = sources.filter((file) => {
     if (
       file.endsWith('.test.ts') ||
@@ -33,7 +33,7 @@ test('SQL stands only in stores and in the database room', () => {
   assert.deepEqual(strays, [])
 })
 
-test('no event type is spelled in the sources: the contract declares them', () => {
+test('the sources contain no event type names, because the contract declares them', () => {
   const spelled = /\bdev\.pinfold\.[a-z$]/
   const strays = sources.filter((file) => file.startsWith('src/') && !file.endsWith('.test.ts'))
   assert.deepEqual(
@@ -43,7 +43,7 @@ test('no event type is spelled in the sources: the contract declares them', () =
   assert.match(read('gen/event-names.ts'), spelled)
 })
 
-test('a job has no timer of its own; workers.ts decides when it runs', () => {
+test('jobs have no timers, because workers.ts schedules them', () => {
   const own = sources.filter((file) => file.endsWith('.job.ts'))
   assert.ok(own.length > 5)
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('a job has no timer of its own; workers.ts decides when it runs', () => {
   )
 })
 
-test('nothing changes the ledger of tags, and only the command that says so erases one', () => {
+test('no code changes tag history rows, and only the erase command deletes them', () => {
   const changing = /\b(?:UPDATE|DELETE\s+FROM|REPLACE\s+INTO|DROP\s+TABLE|ALTER\s+TABLE)\s+tag_history\b[^`$]*/g
   const store = 'src/domains/registry/tags/tag-history.store.ts'
   // It has replaced the table by one with the same rows.
@@ -63,7 +63,7 @@ test('nothing changes the ledger of tags, and only the command that says so eras
   assert.deepEqual(callersOf('deleteHistory'), ['src/domains/ledger/ledgers/ledgers.service.ts'])
 })
 
-test('tags move, and the ledger gets its rows, in one file', () => {
+test('one file updates tags and adds their history rows', () => {
   const moves = 'src/domains/registry/tags/tag-moves.service.ts'
   const writing = ['insertTag', 'patchTag', 'deleteTag', 'deleteTagsWhere', 'insertRecords', 'insertDeletions']
   for (const name of writing) assert.deepEqual(callersOf(name), [moves], name)
@@ -86,7 +86,7 @@ function callersOf(name: string): string[] {
   })
 }
 
-test('log messages are static and lower case', () => {
+test('log messages are constant and lower case', () => {
   const wrong = sources.flatMap((file) =>
     [...read(file).matchAll(/\blog\.(?:debug|info|warn|error)\((.*)/g)].flatMap(([, args]) => {
       return /^'[a-z][^'A-Z]*'/.test(args!) ? [] : [`${file}: ${args}`]
@@ -95,7 +95,7 @@ test('log messages are static and lower case', () => {
   assert.deepEqual(wrong, [])
 })
 
-test('no barrels, no default exports, no to-do without a number', () => {
+test('no re-exporting index files, no default exports, and no to-do comment without a number', () => {
   const named = sources.filter((file) => /(?:^|\/)(?:index|utils?|helpers?)\.ts$/.test(file))
   assert.deepEqual(named, [])
   for (const file of [...sources, ...tests]) {
@@ -104,17 +104,17 @@ test('no barrels, no default exports, no to-do without a number', () => {
   }
 })
 
-test('the executables have their run bit', () => {
+test('executable files have the executable bit', () => {
   for (const file of ['bin/pinfold', 'bin/pinfold-node', 'bin/install-once']) {
     assert.ok(statSync(join(root, file)).mode & 0o100, file)
   }
 })
 
-test('the lock file names no download address', () => {
+test('the lock file contains no download URLs', () => {
   assert.doesNotMatch(read('package-lock.json'), /"resolved": "http/)
 })
 
-test('requests are read in one place, and answers are written in one place', () => {
+test('one file reads requests, and one file writes responses', () => {
   const once: Record<string, RegExp> = {
     'src/edge/arrival.ts': /\bnewRequestId\(|\.requests\.observe\(|\binFlight\.inc\(/,
     'src/edge/sources.ts': /\bsourceAddress\(/,
@@ -143,7 +143,7 @@ test('requests are read in one place, and answers are written in one place', () 
   }
 })
 
-test('every metric is made in one file, and every label of one comes from a closed set', () => {
+test('one file creates all metrics, and each label has a closed set of values', () => {
   const making = sources.filter((file) => file.startsWith('src/') && /'prom-client'|\blabelNames\b/.test(read(file)))
   assert.deepEqual(making, ['src/metrics.ts'])
   // Once for each of the three kinds, in the function that closes their labels.
@@ -152,7 +152,7 @@ test('every metric is made in one file, and every label of one comes from a clos
   assert.equal([...read('src/metrics.ts').matchAll(/labelNames: names\b/g)].length, 3)
 })
 
-test('migrations are listed in the order of their numbers, each once', () => {
+test('lists the migrations in the order of their numbers, each once', () => {
   const ids = migrations.map(({ id }) => id)
   assert.deepEqual(ids, [...new Set(ids)].sort())
   assert.equal(ids.length, sources.filter((file) => /^src\/db\/migrations\/\d/.test(file)).length)

@@ -9,19 +9,19 @@ import { parse } from 'yaml'
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-test('the jobs together run every part of .ci/run once', () => {
+test('the workflow jobs together run each part of .ci/run once', () => {
   const [, known] = /^parts=" \$\{\*:-([a-z0-9 ]+)\} "$/m.exec(read('.ci/run'))!
   const { jobs } = parse(read('.github/workflows/checks.yaml'))
   const named = (jobs.parts.strategy.matrix.parts as string[]).flatMap((parts) => parts.split(' '))
   assert.deepEqual(named.sort(), known!.split(' ').sort())
 })
 
-test('.ci/run refuses a part that it does not know before it does anything', () => {
+test('.ci/run refuses an unknown part before it runs anything', () => {
   const { status, stdout, stderr } = spawnSync(join(root, '.ci/run'), ['sqlite', 'nothing'], { encoding: 'utf8' })
   assert.deepEqual([status, stdout, stderr], [64, '', 'unknown part: nothing\n'])
 })
 
-test('every file of the forge can be read', () => {
+test('each workflow file is valid', () => {
   const files = globSync('.github/**/*.{yaml,yml}', { cwd: root })
   assert.ok(files.length >= 5)
   for (const file of files) assert.equal(typeof parse(read(file)), 'object', file)
