@@ -14,7 +14,7 @@ test('accepts subjects with a component and an imperative', () => {
   }
 })
 
-test('names every problem of a subject', () => {
+test('names each problem of a subject', () => {
   const rejected: Record<string, RegExp[]> = {
     [`lists: ${'x'.repeat(66)}`]: [/^has 73 characters; at most 72/],
     'Cache resolved tags': [/^must begin with the component/],

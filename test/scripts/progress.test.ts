@@ -26,7 +26,7 @@ test('shows files, tests and remaining time in one line that fits the terminal',
   assert.equal(shown.at(-1), '\r\x1b[K0 of 2 files, 0 tes')
 })
 
-test('prints a line every 20 s where there is no terminal, and a failure at once', (t) => {
+test('prints a line each 20 s without a terminal, and a failure at once', (t) => {
   t.mock.timers.enable({ apis: ['Date'] })
   const shown: string[] = []
   const progress = createProgress(units, (text) => shown.push(text), undefined)

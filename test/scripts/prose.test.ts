@@ -7,7 +7,7 @@ import { textsOf } from '../../scripts/prose/texts.ts'
 const rulesOf = (kind: 'docs' | 'comment' | 'test name', text: string) =>
   problemsOf({ kind, text }).map(({ rule }) => rule)
 
-test('finds sentences that begin without a noun, and leaves questions alone', () => {
+test('finds sentences that begin without a noun, and ignores questions', () => {
   for (const opening of ['What', 'Whoever', 'Those that', 'Of which', 'So many']) {
     assert.ok(rulesOf('docs', `It works. ${opening} is stored stays.`).includes('opening'), opening)
   }
@@ -38,7 +38,7 @@ test('finds words that have a standard term, repeated words, British spelling an
   assert.deepEqual(rulesOf('docs', 'The API uses XYZ tokens.'), ['abbreviation'])
 })
 
-test('reads paragraphs, items and cells of Markdown, without code and headings', () => {
+test('reads paragraphs, list items and cells of Markdown, without code and headings', () => {
   const page = [
     '# What',
     '',
@@ -68,7 +68,7 @@ test('reads paragraphs, items and cells of Markdown, without code and headings',
   )
 })
 
-test('reads comments and names of tests, with the line where they begin', () => {
+test('reads comments and test names, with the line of their start', () => {
   const file = [
     '// Head of',
     '// the file.',
@@ -93,7 +93,7 @@ test('reads comments and names of tests, with the line where they begin', () => 
   )
 })
 
-test('reads comments behind nested templates, regular expressions and addresses', () => {
+test('reads comments after nested templates, regular expressions and URLs', () => {
   const open = ['$', '{'].join('')
   const file = [
     `const a = \`one ${open}b ? \`two ${open}c('}')}\` : { d: '//' }} // text\``,
@@ -114,7 +114,7 @@ test('reads comments behind nested templates, regular expressions and addresses'
   )
 })
 
-test('reads messages of the product, and no SQL, names or strings of tests', () => {
+test('reads product messages, but no SQL, names or strings of tests', () => {
   const open = ['$', '{'].join('')
   const file = [
     `throw failure(\`there is no tag ${open}tag} in this repository: \${list({ a: '}' })}\`)`,
@@ -138,7 +138,7 @@ test('reads messages of the product, and no SQL, names or strings of tests', () 
   assert.equal(problem!.rule, 'opening')
 })
 
-test('a sample depends on its seed, and has texts of each kind', () => {
+test('a sample depends on its seed, and contains each kind of text', () => {
   const texts = Array.from({ length: 200 }, (_, i) => {
     return { file: `docs/${i % 9}.md`, line: i, kind: i % 2 ? 'docs' : 'comment', text: `text ${i}` } as const
   })

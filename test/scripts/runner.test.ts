@@ -22,7 +22,7 @@ async function runTests(files: Record<string, string>) {
 
 const imports = `import { after, before, suite, test } from 'node:test'`
 
-test('counts passed and skipped tests apart, and ends with the line that other programs read', async () => {
+test('counts passed and skipped tests separately, and ends with the line that other programs read', async () => {
   const { code, stdout, last } = await runTests({
     one: `${imports}
       test('good', () => {})
@@ -66,7 +66,7 @@ test('fails a file that cannot be loaded, ends its process, or fails outside of 
   assert.equal(last, '5 passed, 3 failed')
 })
 
-test('ends what a file has opened before the next file of the process begins', async () => {
+test('closes what a file opened before the next file of the process starts', async () => {
   const same = (name: string) => `${imports}
     before(() => { globalThis.open = (globalThis.open ?? 0) + 1 })
     after(() => { globalThis.open-- })
@@ -75,7 +75,7 @@ test('ends what a file has opened before the next file of the process begins', a
   assert.equal(last, '5 passed, 0 failed')
 })
 
-test('runs a file in a process of its own where it asks for one', async () => {
+test('runs a file in its own process if the file asks for it', async () => {
   const body = `${imports}
     test('is the first', () => {
       const ran = globalThis.ran
@@ -89,7 +89,7 @@ test('runs a file in a process of its own where it asks for one', async () => {
   assert.match(shared.stdout, /another file was here/, 'other files share processes')
 })
 
-test('runs the tests of a folder, and refuses a name that is neither file nor folder', async () => {
+test('runs the tests of a folder, and refuses a name that is neither a file nor a folder', async () => {
   const runner = join(project, 'scripts/test.ts')
   const options = { command: join(project, 'bin/pinfold-node'), env: { NODE_TEST_CONTEXT: '' } }
   const { code, stdout } = await runProcess([runner, join(project, 'src/lib/caches')], options)
