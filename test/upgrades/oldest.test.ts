@@ -7,7 +7,7 @@ import { registryClient } from '../support/registry.ts'
 import { pushSmall } from './images.ts'
 import { copyOfOldest } from './release.ts'
 
-test('the data of the oldest commit is brought up to this version, is there, and can be worked with', async () => {
+test('data of the oldest commit is migrated to this version, is complete, and can be used', async () => {
   await using copy = await copyOfOldest()
   const migrated = await run(['migrate', ...copy.args], { env: copy.env })
   assert.deepEqual(migrated, { code: 0, stdout: 'the database is up to date\n', stderr: '' })

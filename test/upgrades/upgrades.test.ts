@@ -25,7 +25,7 @@ for (const name of releases()) {
   describe(`the data of ${name}`, () => {
     const release = readRelease(name)
 
-    test('is answered from as it was', async (t) => {
+    test('an upgraded server gives the same answers as before', async (t) => {
       await using copy = await copyOf(name)
       await using server = await openCopy(release, copy)
       const sections = Object.entries(release.answers).map(([section, some]) => [section, Object.keys(some)])
@@ -39,7 +39,7 @@ for (const name of releases()) {
       }
     })
 
-    test('lets a person sign in, and a pull token pull', async () => {
+    test('an upgraded server lets a person sign in, and a pull token pull', async () => {
       await using copy = await copyOf(name)
       await using server = await openCopy(release, copy)
       await signIn(release, server.asked.origin)
@@ -57,7 +57,7 @@ for (const name of releases()) {
       assert.equal((await puller.call('GET', 'acme/platform/edge/nginx/manifests/latest')).status, 403)
     })
 
-    test('can be written to', async () => {
+    test('an upgraded server accepts writes', async () => {
       await using copy = await copyOf(name)
       await using server = await openCopy(release, copy)
       await write(release, server)
@@ -69,7 +69,7 @@ for (const name of releases()) {
       assert.deepEqual(found, [])
     })
 
-    test('is served by the program, and its master key signs tokens', async () => {
+    test('the program serves the upgraded data, and its master key signs tokens', async () => {
       await using copy = await copyOf(name)
       const listen = await freeAddress()
       // The sinks of long ago are not asked: something else may listen there now.
@@ -88,7 +88,7 @@ for (const name of releases()) {
   })
 }
 
-test('every change of behavior is visible in a release', () => {
+test('each change of behavior is visible in a release', () => {
   for (const change of changes) {
     const shown = releases().some((name) =>
       questionsIn(readRelease(name).answers).some(([section, question]) => change.about(question, section, name)),
