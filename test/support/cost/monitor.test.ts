@@ -13,7 +13,7 @@ function work(ms: number): void {
   while (used() < ms);
 }
 
-test('reports the CPU time of the longest turn, and not of several together', async () => {
+test('reports the CPU time of the longest turn, and not the sum of several', async () => {
   const monitor = createMonitor()
   monitor.begin({ exact: true })
   for (const ms of [60, 150, 60]) {
@@ -25,7 +25,7 @@ test('reports the CPU time of the longest turn, and not of several together', as
   assert.ok(turnMs < 265, `${turnMs}`)
 })
 
-test('reports memory that was held within a turn, on the heap and in buffers', async () => {
+test('reports memory held within a turn, on the heap and in buffers', async () => {
   const monitor = createMonitor()
   for (const hold of [() => new Array(4_000_000).fill(0.5), () => Buffer.alloc(32 * 1024 * 1024, 1)]) {
     monitor.begin({ exact: true })
@@ -37,7 +37,7 @@ test('reports memory that was held within a turn, on the heap and in buffers', a
   }
 })
 
-test('counts nothing of a request before', async () => {
+test('counts nothing from earlier requests', async () => {
   const monitor = createMonitor()
   monitor.begin({ exact: true })
   work(120)
