@@ -82,7 +82,7 @@ test('each code has its number and HTTP status, in JSON and in the gRPC status',
   }
 })
 
-test('a reason that is more specific than the code is in the ErrorInfo', () => {
+test('the ErrorInfo contains a reason that is more specific than the code', () => {
   const error = new AppError('RESOURCE_EXHAUSTED', 'too many repos', { reason: 'RESOURCE_LIMIT_EXCEEDED' })
   const { details } = JSON.parse(errorJson(renderError(error, 'request-1', 'pinfold.dev')))
   assert.equal(details[0].reason, 'RESOURCE_LIMIT_EXCEEDED')

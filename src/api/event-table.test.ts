@@ -12,7 +12,7 @@ import { eventBodies, services } from './services.ts'
 
 const table = buildEventTable(services, eventBodies)
 
-test('each declared event of a served method has a body, and no registration is superfluous', () => {
+test('each declared event of a served method has a body, and each registered body has an event', () => {
   assert.ok(eventBodies.length > 35)
   for (const body of eventBodies) {
     const others = eventBodies.filter((one) => one !== body)
@@ -20,14 +20,14 @@ test('each declared event of a served method has a body, and no registration is 
   }
 })
 
-test('throws for the body of a method without an event, and for a second body', () => {
+test('throws for a second body of a method, and for the body of a method without an event', () => {
   const [first] = eventBodies
   assert.throws(() => buildEventTable(services, [...eventBodies, first!]), /has two bodies for/)
   const silent: EventBody = { ...first!, of: ReposService.method.getRepo }
   assert.throws(() => buildEventTable(services, [...eventBodies, silent]), /GetRepo declares no event/)
 })
 
-test('two methods may write the same event with different bodies', () => {
+test('two methods can write the same event with different bodies', () => {
   const bodyType = (kind: string) => table.find('registry.repo.updated', 'v2', kind).bodyType
   assert.equal(bodyType(toRepoResource.kind), 'pinfold.platform.registry.v2.Repo')
   assert.equal(bodyType(toReadmeResource.kind), 'pinfold.platform.registry.v2.RepoReadme')
@@ -50,7 +50,7 @@ test('uses the body of the called version, or of the newest version without one'
   )
 })
 
-test('the body of a deletion is its request, or null', () => {
+test('the body of a deletion event is its request, or null', () => {
   const deletion = (name: 'iam.roles.deleted' | 'iam.account_associations.deleted') => {
     return table.find(name, 'v2', toDeletionResource.kind).render({ uid: 'ab' })
   }
@@ -58,7 +58,7 @@ test('the body of a deletion is its request, or null', () => {
   assert.equal(deletion('iam.account_associations.deleted'), 'null')
 })
 
-test('events without a method are declared by their message', () => {
+test('the message of an event without a method declares it', () => {
   const sources = eventBodies.flatMap(({ of, kind }) => {
     if (of !== TestEventSchema && of !== PushEventSchema) return []
     return table.find(kind === 'test' ? 'control.events.subscription.test' : 'registry.push', undefined, kind).source
@@ -66,7 +66,7 @@ test('events without a method are declared by their message', () => {
   assert.deepEqual(sources.sort(), ['', '/events/v2/subscriptions:sendTest'])
 })
 
-test('lists all methods that write an event, served or not', () => {
+test('lists all methods that write an event, with or without a handler', () => {
   assert.deepEqual([...table.methods('registry.repo.created')].sort(), [
     'pinfold.platform.registry.Registry/CreateRepo',
     'pinfold.platform.registry.v2.ReposService/CreateRepo',
@@ -76,7 +76,7 @@ test('lists all methods that write an event, served or not', () => {
   assert.deepEqual(table.methods('registry.pull'), [])
 })
 
-test('the version of a method is that of its package', () => {
+test('the version of a method is the version of its package', () => {
   assert.equal(versionOf(ReposService.method.getRepo), 'v2')
   assert.equal(versionOf(Groups.method.list), 'v1')
   const control = services.find(({ desc }) => desc.typeName.startsWith('pinfold.control.'))!

@@ -28,7 +28,7 @@ async function write(part: Part, times: number): Promise<void> {
   for (let i = 0; i < times; i++) await part.write([chunk])
 }
 
-test('syncs a large content to disk while it is written, one at a time', async (t) => {
+test('syncs large content to disk while it is written, one file at a time', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { folder, blobs, early, last } = await newDisk(t, () => promise)
   const [first, second] = [await blobs.begin(0, ''), await blobs.begin(0, '')]
@@ -54,7 +54,7 @@ test('syncs a large content to disk while it is written, one at a time', async (
   assert.equal(readFileSync(join(folder, first.name)).length, 2 * enough * chunk.length)
 })
 
-test('reports an early sync failure for its content, even if the system reports it only once', async (t) => {
+test('reports an early sync failure for the content that it affects, even if the system reports it only once', async (t) => {
   const full = Object.assign(new Error('no space'), { code: 'ENOSPC' })
   const { promise, reject } = Promise.withResolvers<void>()
   const { folder, blobs, last } = await newDisk(t, () => promise)
@@ -72,7 +72,7 @@ test('reports an early sync failure for its content, even if the system reports 
   assert.deepEqual(readdirSync(join(folder, 'uploads')), [])
 })
 
-test('does not wait for the disk to sync discarded content', async (t) => {
+test('does not wait for the disk sync of discarded content', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   t.after(() => resolve())
   const { folder, blobs } = await newDisk(t, () => promise)

@@ -24,7 +24,7 @@ test('creates the named folder, and a folder in the data folder with all its par
   assert.deepEqual(readdirSync(join(place.path, 'a', 'uploads')), [], 'trying leaves nothing behind')
 })
 
-test('refuses a path that cannot be a folder, with the reason', async () => {
+test('refuses a path that cannot be a folder, and names the reason', async () => {
   using place = newFolder()
   const file = join(place.path, 'file')
   writeFileSync(file, '')

@@ -55,12 +55,12 @@ const distributions: [kind: PackageKind, id: string, version: string, ecosystem:
 ]
 
 for (const [kind, id, version, ecosystem] of distributions) {
-  test(`${kind} packages in ${id || 'any distribution'} ${version} are of the ecosystem "${ecosystem}"`, () => {
+  test(`the ecosystem of ${kind} packages in ${id || 'any distribution'} ${version} is "${ecosystem}"`, () => {
     assert.equal(ecosystemOf(kind, { id, version }), ecosystem)
   })
 }
 
-test('two numbers of one release are the same distribution, and two releases or names are not', () => {
+test('two version numbers of one release are the same distribution; two releases or names are not', () => {
   const same = (...[one, other]: [[string, string], [string, string]]) =>
     isSameDistribution({ id: one[0], version: one[1] }, { id: other[0], version: other[1] })
   assert.ok(same(['alpine', '3.19.1'], ['alpine', '3.19.4']))
@@ -75,7 +75,7 @@ test('two numbers of one release are the same distribution, and two releases or 
   assert.ok(!same(['constructor', '1'], ['constructor', '2']))
 })
 
-test('has an ecosystem for the releases that real images name', () => {
+test('knows an ecosystem for each release in real images', () => {
   const of = (kind: PackageKind, path: string) => ecosystemOf(kind, readOsRelease(fixture(path).toString()))
   assert.equal(of('apk', 'contents/alpine-3.10/os-release'), 'Alpine:v3.10')
   assert.equal(of('apk', 'contents/os-release/syft-wolfi.os-release'), 'Wolfi')
@@ -94,21 +94,21 @@ const urls: [url: string, kind: PackageKind, name: string, version: string][] = 
 ]
 
 for (const [url, kind, name, version] of urls) {
-  test(`${url} names the package as its advisories do, and back`, () => {
+  test(`${url} converts to the package name in advisories, and back`, () => {
     const found = { kind, name, version, origin: name, originVersion: version, arch: '' }
     assert.deepEqual(packageOf(url), found)
     assert.equal(packageUrl(found, 'alpine'), url)
   })
 }
 
-test('normalizes names of Python, and finds no package without a version or of a kind that is not compared', () => {
+test('normalizes Python names, and ignores packages without a version or of an unsupported kind', () => {
   assert.equal(packageOf('pkg:pypi/Zope.Interface@6.0')?.name, 'zope-interface')
   for (const url of ['pkg:pypi/django', 'pkg:npm/@1', 'pkg:rpm/fedora/curl', 'pkg:generic/x@1', 'x']) {
     assert.equal(packageOf(url), undefined, url)
   }
 })
 
-test('converts a package URL of rpm with epoch and module to a version, and back', () => {
+test('converts an rpm package URL with epoch and module to a version, and back', () => {
   const url = 'pkg:rpm/rhel/nodejs@18.14-2.module%2Bel8?arch=x86_64&epoch=1&rpmmod=nodejs%3A18'
   const found = packageOf(url)!
   const version = '1:18.14-2.module+el8'
@@ -125,7 +125,7 @@ test('converts a package URL of rpm with epoch and module to a version, and back
   assert.deepEqual(distributionOf(network), { id: 'rhel', version: '8.10' })
 })
 
-test('advisories of a release are looked up in all its parts', () => {
+test('looks up advisories of a release in all parts of the release', () => {
   const red = withAllReleases('Red Hat:enterprise_linux:9')
   assert.ok(red.includes('Red Hat') && red.includes('Red Hat:enterprise_linux:9::appstream'))
   assert.ok(withAllReleases('Red Hat:enterprise_linux:10.0').includes('Red Hat:enterprise_linux:10.2'))

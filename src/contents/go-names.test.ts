@@ -17,10 +17,10 @@ for (const [text, release] of [
   ['go1.26-devel_6e676ab2b8', 'go1.26-devel_6e676ab2b8'],
   ['1.26.1-devel', '1.26.1-devel'],
 ] as const) {
-  test(`${text} is ${release} of Go`, () => assert.equal(goRelease(text), release))
+  test(`${text} means Go release ${release}`, () => assert.equal(goRelease(text), release))
 }
 
-test('Go itself is the standard library by each of its names, and no other module is', () => {
+test('Go itself is the standard library by each of its names; no other module is', () => {
   const shown = (url: string) => {
     const one = packageOf(url)
     return `${one?.name} ${one?.version}`
@@ -53,12 +53,12 @@ for (const [given, path] of [
     'github.com/azure/sdk/sdk/azcore/v2',
   ],
 ] as const) {
-  test(`${given.path}@${given.version}#${given.subpath}, named ${given.named || 'nothing'}, is ${path}`, () => {
+  test(`path ${given.path}@${given.version}#${given.subpath} with name ${given.named || 'nothing'} means module ${path}`, () => {
     assert.equal(goModulePath(given), path)
   })
 }
 
-test('distinguishes a nested module from a folder of a module by the name of the component', () => {
+test('distinguishes a nested module from a folder of a module by the component name', () => {
   const url = 'pkg:golang/go.opentelemetry.io/otel/exporters@v1.2.0#otlp'
   const nested = readPackageUrl(url, { name: 'go.opentelemetry.io/otel/exporters/otlp' })
   assert.equal('package' in nested && nested.package.name, 'go.opentelemetry.io/otel/exporters/otlp')

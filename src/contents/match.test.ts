@@ -30,7 +30,7 @@ const nodeIn = (arch: string, version = node): Installed => ({
 const saidOf = (stream: string | undefined, fixed = fixedNode): Statement =>
   until(fixed, { name: 'nodejs', qualifiers: stream === undefined ? {} : { stream } })
 
-test('a fix for another module stream is not a match', () => {
+test('a fix for another module stream does not match', () => {
   const modular = nodeIn('x86_64 nodejs:18')
   const verdict = (installed: Installed, said: Statement) => verdictOf(installed, said, rpm)
   assert.equal(verdict(modular, saidOf('nodejs:18')), 'vulnerable')
@@ -107,12 +107,12 @@ for (const [what, installed, said, verdict, cleared] of cases) {
   })
 }
 
-test('without an order nothing is unaffected that would have to be compared', () => {
+test('without a version order, no package that needs a comparison counts as unaffected', () => {
   assert.equal(verdictOf(libssl, until('1-r0'), undefined), 'unknown')
   assert.equal(verdictOf(libssl, until('', { ranges: [] }), undefined), 'vulnerable')
 })
 
-test('returns the fixes above the installed version', () => {
+test('returns the fixed versions above the installed version', () => {
   assert.deepEqual(fixesFor(libssl, until('3.1.4-r5'), apk), ['3.1.4-r5'])
   assert.deepEqual(fixesFor(libssl, until('', { ranges: [] }), apk), [])
   assert.deepEqual(fixesFor(libssl, until('3.1.4-r2'), apk), [], 'it is installed')
@@ -147,7 +147,7 @@ for (const [what, said, verdict] of [
   ['named beside a range', { ...ending({ fixed: '1.0' }), versions: ['2.0.1'] }, 'vulnerable'],
   ['named as another build', { versions: ['2.0.1+cpu'] }, 'clear'],
 ] as const) {
-  test(`a local version of Python whose public one is ${what}: ${verdict}`, () => {
+  test(`a local Python version with a public version ${what}: ${verdict}`, () => {
     assert.equal(verdictOf(torch, about(said as Partial<Statement>), pep440), verdict)
   })
 }

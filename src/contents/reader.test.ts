@@ -16,7 +16,7 @@ const stored = (...chunks: Uint8Array[]): Layer => {
 const small = stored(await tarOf({ [path]: 'P:a\nV:1-r0\n' }))
 const unreadable = (reason: string) => ({ name: 'Unreadable', reason })
 
-test('reads layers and SBOMs in turn, and returns their packages', async () => {
+test('reads layers and SBOMs in order, and returns their packages', async () => {
   await using reader = createReader()
   const database = fixture('contents/alpine-3.10/installed')
   const archive = gzipSync(await tarOf({ [path]: database, 'etc/os-release': 'ID=a' }))
@@ -51,7 +51,7 @@ test('reads an SBOM up to its limit, whatever its declared size', async () => {
   assert.ok(sent <= maxSbomBytes + 2 ** 20, `${sent} bytes`)
 })
 
-test('reports an image as unreadable if it takes too much memory, and reads the next one', async () => {
+test('reports an image that needs too much memory as unreadable, and reads the next one', async () => {
   await using reader = createReader({ ...readerLimits, heapMb: 48 })
   const values = Buffer.from(`{"bomFormat":"CycloneDX","x":[${'{"a":{}},'.repeat(900_000)}0]}`)
   await assert.rejects(reader.readSbom(stored(values), signal), unreadable('LIMIT_EXCEEDED'))
@@ -60,7 +60,7 @@ test('reports an image as unreadable if it takes too much memory, and reads the 
   await assert.rejects(tiny.readLayers([small], signal), unreadable('LIMIT_EXCEEDED'))
 })
 
-test('reports an image as unreadable if it takes too long, whether it computes or waits', async () => {
+test('reports an image that takes too long as unreadable, whether it computes or waits', async () => {
   await using reader = createReader({ ...readerLimits, sbomMs: 1, layersMs: 1 })
   const never: Layer = async () => Readable.from(new Promise(() => {}) as never) as AsyncIterable<Uint8Array>
   const silent: Layer = () => new Promise(() => {})
@@ -70,7 +70,7 @@ test('reports an image as unreadable if it takes too long, whether it computes o
   await assert.rejects(reader.readLayers([small, never], signal), unreadable('TIMED_OUT'))
 })
 
-test('a store that fails is no fault of the image, and neither is a server that stops', async () => {
+test('a failing blob store, or a stopping server, does not mark the image as unreadable', async () => {
   await using reader = createReader()
   const broken: Layer = () => Promise.reject(new Error('the disk is away'))
   await assert.rejects(reader.readLayers([small, broken], signal), { message: 'the disk is away' })
@@ -88,7 +88,7 @@ test('a store that fails is no fault of the image, and neither is a server that 
   assert.equal((await reader.readLayers([small], signal))?.packages.length, 1)
 })
 
-test('stops reading a layer once there is an answer', async () => {
+test('stops reading a layer once the result is known', async () => {
   await using reader = createReader()
   let given: AbortSignal | undefined
   const noted: Layer = async (until) => {

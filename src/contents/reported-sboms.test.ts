@@ -52,7 +52,7 @@ for (const [what, document, packages, gaps] of [
     1,
   ],
 ] as [string, Json, string[], number][]) {
-  test(`an SBOM with ${what} names ${packages.length} packages and has ${gaps} gaps`, () => {
+  test(`an SBOM with ${what} has ${packages.length} packages and ${gaps} coverage gaps`, () => {
     const contents = ofJson(document)
     assert.deepEqual(
       contents.packages.map(({ kind, name, version }) => `${kind} ${name} ${version}`),
@@ -62,11 +62,11 @@ for (const [what, document, packages, gaps] of [
   })
 }
 
-test('an SBOM as tags and values is refused, so that it is a coverage gap', () => {
+test('refuses an SBOM in tag-value format, and reports a coverage gap', () => {
   assert.throws(() => readSbom(Buffer.from('SPDXVersion: SPDX-2.3\n')), { name: 'Unreadable', reason: 'DAMAGED' })
 })
 
-test('an epoch in a qualifier and the release of the distribution count', () => {
+test('an epoch qualifier and the distribution release are part of the version', () => {
   const purl = 'pkg:deb/debian/vim@9.0.1378-2?arch=amd64&epoch=2&distro=debian-12'
   const { packages, distribution } = ofJson(cyclone({ type: 'library', name: 'vim', purl }))
   assert.deepEqual([packages[0]?.version, distribution], ['2:9.0.1378-2', { id: 'debian', version: '12' }])
@@ -88,7 +88,7 @@ for (const [scheme, installed, events, covered] of [
   ['semver', '(devel)', [{ fixed: '1.0.0' }], 'unknown'],
   ['maven', '31.1-jre', [{ lastAffected: '29.0' }], 'no'],
 ] as [Scheme, string, RangeEvent[], string][]) {
-  test(`${scheme}: ${installed} until ${JSON.stringify(events)}: ${covered}`, () => {
+  test(`${scheme}: ${installed} up to ${JSON.stringify(events)}: ${covered}`, () => {
     const order = (one: string, other: string) => compareInstalled(scheme, one, other)
     const range = { type: 'ECOSYSTEM' as const, events: [{ introduced: '0' }, ...events] }
     assert.equal(inRanges(installed, [range], order), covered)

@@ -65,7 +65,7 @@ function isNoPackage(entry: Json, isRoot: boolean): boolean {
 }
 
 for (const name of samples) {
-  test(`${name}: entries in are packages and gaps out`, () => {
+  test(`${name}: each entry becomes a package or a coverage gap`, () => {
     const document = JSON.parse(fixture(`contents/sboms/${name}`).toString()) as Json
     const entries = split(document)
     assert.ok(entries.length > 0)
@@ -158,7 +158,7 @@ const cases: [name: string, document: Json, packages: string[], gaps: number][] 
 ]
 
 for (const [name, document, packages, gaps] of cases) {
-  test(`nothing vanishes: ${name}`, () => {
+  test(`no entry is lost: ${name}`, () => {
     const found = ofJson(document)
     assert.deepEqual(
       found.packages.map(({ kind, name, version }) => `${kind} ${name} ${version}`),
@@ -168,7 +168,7 @@ for (const [name, document, packages, gaps] of cases) {
   })
 }
 
-test('gaps of many types are bounded, and count every package', () => {
+test('limits coverage gaps of many types, and counts each package', () => {
   const purls = Array.from({ length: 200 }, (_, i) => ({ name: 'x', purl: `pkg:type${i}/x@1` }))
   const { gaps } = ofJson(cyclone(...purls))
   assert.equal(gaps.length, 21)
@@ -180,7 +180,7 @@ test('the main module of a Go program has no version, as in the build informatio
   assert.deepEqual([packages[0]?.name, packages[0]?.version], ['github.com/acme/app', '(devel)'])
 })
 
-test('a codename of a distribution is its release, in a purl and of the operating system', () => {
+test('a distribution codename means its release, in a purl and as the operating system', () => {
   const openssl = (distro: string) => ({ name: 'openssl', purl: `pkg:deb/debian/openssl@3.0.11-1~deb12u1${distro}` })
   const twelve = { id: 'debian', version: '12' }
   assert.deepEqual(ofJson(cyclone(openssl('?distro=bookworm'))).distribution, twelve)
@@ -193,7 +193,7 @@ test('a codename of a distribution is its release, in a purl and of the operatin
   assert.deepEqual(ofJson(cyclone(jammy)).distribution, { id: 'ubuntu', version: '22.04' })
 })
 
-test('packages whose purl names no release have the operating-system version of the SBOM, in every format', () => {
+test('packages whose purl has no release get the operating system version of the SBOM, in each format', () => {
   const purl = 'pkg:apk/alpine/musl@1.2.3-r0'
   const system = { name: 'alpine', version: '3.19.1' }
   const spdx2 = (name: string, versionInfo: string, more: Json) => ({
@@ -233,7 +233,7 @@ test('packages whose purl names no release have the operating-system version of 
   }
 })
 
-test('packages of another release than the one they are compared with are a gap', () => {
+test('reports a coverage gap for packages of another release than the compared one', () => {
   const zlib = (release: string) => ({
     name: 'zlib',
     purl: `pkg:deb/debian/zlib@1.${release}?distro=debian-${release}`,

@@ -20,7 +20,7 @@ const counts = (name: string) => {
   return found
 }
 
-test('SPDX 2 gives the packages of the distribution, with their origins', () => {
+test('reads distribution packages with their origins from SPDX 2', () => {
   const { packages } = sbom('alpine-3.10.syft.spdx.json')
   assert.deepEqual(
     packages.map(({ name, version, origin, arch }) => [name, version, origin, arch]),
@@ -36,7 +36,7 @@ test('SPDX 2 gives the packages of the distribution, with their origins', () => 
   })
 })
 
-test('CycloneDX gives the same, however deep its components nest', () => {
+test('reads the same from CycloneDX, with components nested to any depth', () => {
   assert.deepEqual(ofDistribution('bom-alpine-app.cdx.json'), {
     packages: [musl],
     distribution: { id: 'alpine', version: '3.16.0' },
@@ -46,7 +46,7 @@ test('CycloneDX gives the same, however deep its components nest', () => {
   assert.deepEqual(ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components: [component] }).packages, [musl])
 })
 
-test('a large SBOM of a Debian image names source packages and their versions', () => {
+test('reads source packages and their versions from a large SBOM of a Debian image', () => {
   const { packages, distribution } = ofDistribution('fluentd-multiple-lockfiles.cdx.json.gz')
   assert.deepEqual([packages.length, distribution.id, distribution.version], [105, 'debian', '10.2'])
   const shown = packages.filter(({ name }) => ['libpam-runtime', 'libgcc1', 'zlib1g'].includes(name))
@@ -60,7 +60,7 @@ test('a large SBOM of a Debian image names source packages and their versions', 
   )
 })
 
-test('packages of languages are named as their advisories name them', () => {
+test('converts language packages to their names in advisories', () => {
   const named = (name: string) => sbom(name).packages.filter((one) => !isOfDistribution(one))
   assert.deepEqual(
     named('bom.spdx.json').map(({ kind, name, version }) => [kind, name, version]),
@@ -74,7 +74,7 @@ test('packages of languages are named as their advisories name them', () => {
   for (const [name, kinds] of Object.entries(expected)) assert.deepEqual(counts(name), kinds, name)
 })
 
-test('reports a gap for packages of kinds that are not compared', () => {
+test('reports a coverage gap for packages of unsupported kinds', () => {
   const components = ['pkg:nuget/curl@7', 'pkg:nuget/zlib@1', 'pkg:generic/x@1', 'pkg:nuget/none'].map((purl) => ({
     purl,
   }))
@@ -86,7 +86,7 @@ test('reports a gap for packages of kinds that are not compared', () => {
   ])
 })
 
-test('reports a gap for a package without a package URL, and none for an entry that is no package', () => {
+test('reports a coverage gap for a package without a package URL, but not for other entries', () => {
   const gap = (count: number) => [
     {
       path: '',
@@ -123,7 +123,7 @@ test('reports a gap for a package without a package URL, and none for an entry t
   )
 })
 
-test('treats an element of SPDX as a package unless its purpose or id excludes that', () => {
+test('treats an SPDX element as a package unless its purpose or id excludes this', () => {
   const named = { name: 'openssl', versionInfo: '1.0.1' }
   const gapsOf = (entry: object) => ofJson({ spdxVersion: 'SPDX-2.3', packages: [{ ...named, ...entry }] }).gaps.length
   for (const purpose of ['ARCHIVE', 'SOURCE', 'OTHER', 'FIRMWARE', 'INSTALL', 'NEW']) {
@@ -155,13 +155,13 @@ test('treats an element of SPDX as a package unless its purpose or id excludes t
   }
 })
 
-test('reads the distribution from packages if the document has no operating system', () => {
+test('reads the distribution from the packages if the document has no operating system', () => {
   const components = [{ purl: 'pkg:apk/alpine/musl@1.2.3-r0?distro=alpine-3.16.2' }]
   const { distribution } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })
   assert.deepEqual(distribution, { id: 'alpine', version: '3.16.2' })
 })
 
-test('reads the SBOM in an in-toto statement, plain, in an envelope and in a bundle of Sigstore', () => {
+test('reads the SBOM in an in-toto statement: plain, in an envelope and in a Sigstore bundle', () => {
   const predicate = JSON.parse(fixture('contents/sboms/bom.spdx.json').toString()) as object
   const statement = {
     _type: 'https://in-toto.io/Statement/v0.1',
@@ -199,7 +199,7 @@ test('reads the SBOM in an in-toto statement, plain, in an envelope and in a bun
   )
 })
 
-test('joins the packages of several sources, and hides none of them', () => {
+test('combines the packages of several sources, and hides none', () => {
   const of = (...packages: object[]) =>
     ({ packages, distribution: { id: '', version: '' }, hasDatabase: false, gaps: [] }) as never
   const [layer, same, newer] = [
@@ -223,7 +223,7 @@ test('joins the packages of several sources, and hides none of them', () => {
   assert.deepEqual([bounded.packages.length, bounded.gaps.map(({ reason }) => reason)], [20_000, ['LIMIT_EXCEEDED']])
 })
 
-test('recognizes every version of the formats, even without packages of a distribution', () => {
+test('recognizes each version of the formats, even without distribution packages', () => {
   for (const version of ['1.2', '1.3', '1.4', '1.5', '1.6', '1.7']) {
     assert.deepEqual(ofDistribution(`identify-cyclonedx-${version}.json`).packages, [], version)
   }
@@ -239,7 +239,7 @@ test('recognizes every version of the formats, even without packages of a distri
   }
 })
 
-test('SPDX 3 names packages by their package URL or by an identifier', () => {
+test('identifies SPDX 3 packages by package URL or by an identifier', () => {
   const purl = 'pkg:apk/alpine/musl@1.2.3-r0'
   const graph = [
     { type: 'software_Package', software_packageUrl: purl },
@@ -257,7 +257,7 @@ test('SPDX 3 names packages by their package URL or by an identifier', () => {
   )
 })
 
-test('refuses a document that is no SBOM, with the reason', () => {
+test('refuses a document that is not an SBOM, and names the reason', () => {
   const unsupported = { name: 'Unreadable', reason: 'UNSUPPORTED' }
   for (const document of [
     {},
@@ -276,7 +276,7 @@ test('refuses a document that is no SBOM, with the reason', () => {
   assert.throws(() => readSbom(values), { name: 'Unreadable', reason: 'LIMIT_EXCEEDED' })
 })
 
-test('members of the wrong type are passed over', () => {
+test('ignores members of the wrong type', () => {
   for (const wrong of [1, 'x', null, [], {}, [null], [1], [{ purl: 1 }], [{ components: 'x', properties: 7 }]]) {
     assert.deepEqual(ofJson({ bomFormat: 'CycloneDX', specVersion: '1.5', components: wrong }).packages, [])
     assert.deepEqual(ofJson({ spdxVersion: 'SPDX-2.3', packages: wrong }).packages, [])
@@ -284,7 +284,7 @@ test('members of the wrong type are passed over', () => {
   }
 })
 
-test('a package URL of a distribution is a package, one of another kind or without a version is not', () => {
+test('only a distribution package URL with a version is a distribution package', () => {
   const shown = (url: string) => {
     const { kind, name, version, origin, originVersion, arch } = packageOf(url)!
     return [kind, name, version, origin, originVersion, arch].join(' ')

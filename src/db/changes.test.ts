@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { changesOf } from './changes.ts'
 import { compile, ident, join, raw, sql } from './sql.ts'
 
-test('reads table and kind of change from a statement', () => {
+test('reads the table and the kind of change from a statement', () => {
   const cases = [
     [sql`SELECT name FROM items WHERE name = ${'a'}`, []],
     [sql`SELECT name FROM items FOR UPDATE`, []],
@@ -26,7 +26,7 @@ test('reads table and kind of change from a statement', () => {
   }
 })
 
-test('every statement of the sources that writes begins with its verb and the name of its table', () => {
+test('each writing statement in the sources begins with its verb and the table name', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !/\.test\.ts$|migrations\//.test(file))
   const strange = files.flatMap((file) => {

@@ -74,7 +74,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
   }
 
   suite(engine, () => {
-    test('rolls back only the transaction that throws, while its neighbors commit', async () => {
+    test('rolls back only the transaction that throws, and commits the others', async () => {
       await using opened = await open()
       const { db } = opened
       const results = await Promise.allSettled(
@@ -91,7 +91,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a', 'b', 'd', 'e'])
     })
 
-    test('concurrent read-modify-writes of one row lose nothing', async () => {
+    test('concurrent read-modify-write transactions on one row lose no change', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => insert(tx, 'counter'))
@@ -104,7 +104,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await db.get(sql`SELECT amount FROM items WHERE name = 'counter'`), { amount: (59 * 60) / 2 })
     })
 
-    test('checks made by concurrent works cannot both pass', async () => {
+    test('two concurrent transactions that check and then write cannot both pass the check', async () => {
       await using opened = await open()
       const { db } = opened
       const claim = () =>
@@ -118,7 +118,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(answers, ['mine', ...Array(7).fill('taken')])
     })
 
-    test('refuses a transaction or a read of db inside a transaction, and continues to serve', async () => {
+    test('refuses a nested transaction, or a read of db inside a transaction, and continues to work', async () => {
       await using opened = await open()
       const { db } = opened
       const count = sql`SELECT count(*) AS n FROM items`
@@ -133,7 +133,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['kept'])
     })
 
-    test('lets code that a transaction leaves behind use the database once the transaction has ended', async () => {
+    test('code started in a transaction can use the database after the transaction has ended', async () => {
       await using opened = await open()
       const { db } = opened
       const later = Promise.withResolvers<unknown>()
@@ -144,7 +144,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.equal(await later.promise, 1)
     })
 
-    test('a tx kept after its work ended is refused', async () => {
+    test('refuses a tx that is used after its transaction', async () => {
       await using opened = await open()
       const { db } = opened
       const kept = await db.tx(async (tx) => [tx])
@@ -161,7 +161,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), [])
     })
 
-    test('shows a transaction its own writes, and nobody else before the commit', async () => {
+    test('a transaction reads its own writes, and others only after the commit', async () => {
       await using opened = await open()
       const { db } = opened
       const written = Promise.withResolvers<void>()
@@ -181,7 +181,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a'])
     })
 
-    test('a failed statement ends the transaction even when the work catches the error', async () => {
+    test('a failed statement rolls back the transaction even if the code catches the error', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => insert(tx, 'a'))
@@ -199,7 +199,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a'])
     })
 
-    test('a broken reference is an error, with RETURNING too', async () => {
+    test('reports a violated foreign key as an error, also with RETURNING', async () => {
       await using opened = await open()
       const { db } = opened
       const part = sql`INSERT INTO parts (item, used) VALUES (${'nowhere'}, ${1}) RETURNING id`
@@ -214,7 +214,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await db.all(sql`SELECT id FROM parts`), [])
     })
 
-    test('statements that a work starts together all run', async () => {
+    test('statements started together in a transaction all run', async () => {
       await using opened = await open()
       const { db } = opened
       const changed = await db.tx((tx) => Promise.all(['a', 'b', 'c'].map((name) => insert(tx, name))))
@@ -223,7 +223,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.equal(await db.tx((tx) => tx.run(sql`INSERT INTO items (name) VALUES ('a') ON CONFLICT DO NOTHING`)), 0)
     })
 
-    test('values come back as they went in, in plain objects', async () => {
+    test('returns values as they were stored, in plain objects', async () => {
       await using opened = await open()
       const { db } = opened
       const body = new Uint8Array([0, 1, 255])
@@ -239,7 +239,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(tagged, { rows: 3, total: 0, many: 1, none: 0, text: 'n5' })
     })
 
-    test('an integer that a number cannot hold is an error rather than a wrong number', async () => {
+    test('throws for an integer outside the exact range of a number', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => tx.run(sql`INSERT INTO items (name, amount) VALUES ('big', 9007199254740993)`))
@@ -247,7 +247,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.equal((await names(db)).length, 1)
     })
 
-    test('text sorts by bytes', async () => {
+    test('sorts text by bytes', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => Promise.all(['a-b', 'a_c', 'ab', 'B', 'é', 'z'].map((name) => insert(tx, name))))
@@ -262,14 +262,14 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.equal((await db.all(sql`SELECT name FROM items WHERE name IN (${list(['a', 'b'])})`)).length, 1)
     })
 
-    test('a plan names the index that serves it, and a scan when there is none', async () => {
+    test('a query plan names its index, or a scan if there is none', async () => {
       await using opened = await open()
       const { db } = opened
       assert.match(await db.plan(sql`SELECT name FROM items WHERE amount = ${1}`), /items_by_amount/)
       assert.match(await db.plan(sql`SELECT id FROM parts WHERE used = ${1}`), /^(SCAN parts|Seq Scan on parts)/)
     })
 
-    test('a statement that does not compile leaves the database usable', async () => {
+    test('a statement with a syntax error leaves the database usable', async () => {
       await using opened = await open()
       const { db } = opened
       await assert.rejects(db.all(sql`SELECT nothing FROM nowhere`))
@@ -278,7 +278,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a'])
     })
 
-    test('applies migrations once, and later ones separately', async () => {
+    test('applies each migration once, and later migrations separately', async () => {
       await using opened = await open([])
       const { db } = opened
       assert.deepEqual(await migrate(db, [first]), ['0001-items'])
@@ -291,7 +291,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.match(row!.applied_time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     })
 
-    test('a migration that was edited, or is not known here, is refused', async () => {
+    test('refuses an edited or unknown migration', async () => {
       await using opened = await open([first, second])
       const { db } = opened
       const edited = { ...first, up: () => ['CREATE TABLE other (id INTEGER)'] }
@@ -301,7 +301,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       await assert.rejects(migrate(db, [first, first]), /must sort after/)
     })
 
-    test('migrations are applied all or not at all', async () => {
+    test('applies all migrations or none', async () => {
       await using opened = await open([])
       const { db } = opened
       const broken = { id: '0002-broken', up: () => ['CREATE TABLE fine (id INTEGER)', 'CREATE TABLE broken ('] }
@@ -320,7 +320,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(opened.db), [])
     })
 
-    test('calls back once after a transaction that succeeded, and a transaction from there sees it', async () => {
+    test('calls the callback once after a successful transaction, and a transaction in the callback sees it', async () => {
       await using opened = await open()
       const { db } = opened
       const seen: Promise<string[]>[] = []
@@ -353,7 +353,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.equal(seen.length, 9)
     })
 
-    test('reports changes after a commit, before the caller of the transaction continues', async () => {
+    test('reports changes after the commit, before the caller of the transaction continues', async () => {
       await using opened = await open()
       const { db } = opened
       const told = listen(db)
@@ -366,7 +366,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(told, [])
     })
 
-    test('shows a change to the listeners of its commit, and to no read before', async () => {
+    test('listeners of a commit can read its changes, and no earlier read can', async () => {
       await using opened = await open()
       const { db } = opened
       const read: Promise<string[]>[] = []
@@ -378,7 +378,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await Promise.all(read), [['a']])
     })
 
-    test('a work that is rolled back changes nothing, also between others of its commit', async () => {
+    test('a rolled-back transaction reports no change, also between others of its commit', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => insert(tx, 'a'))
@@ -397,7 +397,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a', 'b'])
     })
 
-    test('reports only the final changes of a transaction that runs again', async () => {
+    test('reports only the final changes of a retried transaction', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => insert(tx, 'counter'))
@@ -423,7 +423,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(runs.sort(), engine === 'postgres' ? [1, 2] : [1, 1])
     })
 
-    test('works that lock rows wait for each other and never conflict', async () => {
+    test('transactions that lock rows wait for each other and never conflict', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => insert(tx, 'counter'))
@@ -459,7 +459,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
   })
 }
 
-test('a PostgreSQL that is not there is unavailable, and the error does not show the password', async () => {
+test('reports a missing PostgreSQL server as unavailable, without the password in the error', async () => {
   const db = openPostgres('postgres://me:secret@127.0.0.1:1/none')
   for (const attempt of [db.all(sql`SELECT 1`), db.tx(async () => 1)]) {
     await assert.rejects(attempt, (error: Error) => isUnavailable(error) && !error.message.includes('secret'))

@@ -7,39 +7,39 @@ function shape(query: Sql) {
   return { text: compile(query, '$'), values: query.values }
 }
 
-test('values become numbered parameters in the order they are written', () => {
+test('values become numbered parameters in the order of the text', () => {
   const query = sql`SELECT * FROM t WHERE a = ${1} AND b = ${'x'} AND c = ${null}`
   assert.equal(compile(query, '?'), 'SELECT * FROM t WHERE a = ?1 AND b = ?2 AND c = ?3')
   assert.equal(compile(query, '$'), 'SELECT * FROM t WHERE a = $1 AND b = $2 AND c = $3')
   assert.deepEqual(query.values, [1, 'x', null])
 })
 
-test('fragments become part of the text, at any depth, and parameters keep counting', () => {
+test('nested fragments become part of the text, and parameter numbers continue', () => {
   const inner = sql`b = ${2} AND ${sql`c = ${3}`}`
   const query = sql`${ident('t.a')} = ${1} AND ${inner} AND d = ${4}`
   assert.deepEqual(shape(query), { text: 't.a = $1 AND b = $2 AND c = $3 AND d = $4', values: [1, 2, 3, 4] })
   assert.equal(query.parts.length, query.values.length + 1)
 })
 
-test('a fragment used twice leaves no trace in itself', () => {
+test('using a fragment twice does not change it', () => {
   const below = sql`uid > ${'a'}`
   assert.deepEqual(shape(sql`${below} OR ${below}`), { text: 'uid > $1 OR uid > $2', values: ['a', 'a'] })
   assert.deepEqual(shape(below), { text: 'uid > $1', values: ['a'] })
 })
 
-test('join puts the separator between fragments only', () => {
+test('join writes the separator only between fragments', () => {
   const query = join([sql`a = ${1}`, sql`b = ${2}`, sql`1 = 1`], ' AND ')
   assert.deepEqual(shape(query), { text: 'a = $1 AND b = $2 AND 1 = 1', values: [1, 2] })
   assert.deepEqual(shape(join([], ', ')), { text: '', values: [] })
 })
 
-test('list writes one parameter for each value, and NULL for none', () => {
+test('list writes one parameter per value, and NULL for none', () => {
   assert.deepEqual(shape(sql`IN (${list(['a', 'b', 'c'])})`), { text: 'IN ($1, $2, $3)', values: ['a', 'b', 'c'] })
   assert.deepEqual(shape(sql`IN (${list(['a'])})`), { text: 'IN ($1)', values: ['a'] })
   assert.deepEqual(shape(sql`IN (${list([])})`), { text: 'IN (NULL)', values: [] })
 })
 
-test('a value of another type is refused where it is written', () => {
+test('throws for a value of an unsupported type where it is used', () => {
   const wrong = [undefined, true, new Date(), 1n, Number.NaN, Number.POSITIVE_INFINITY, {}, [1], () => 1, Symbol('a')]
   for (const value of wrong) {
     assert.throws(() => sql`SELECT ${value as never}`, TypeError)
@@ -47,20 +47,20 @@ test('a value of another type is refused where it is written', () => {
   }
 })
 
-test('an object in the shape of a fragment is not taken for one', () => {
+test('does not accept another object with the shape of a fragment', () => {
   const forged = { parts: ['1); DROP TABLE repos --'], values: [] }
   assert.throws(() => sql`SELECT (${forged})`, TypeError)
   assert.throws(() => join([forged], ', '), TypeError)
 })
 
-test('ident takes plain lower-case names and nothing else', () => {
+test('ident accepts only plain lower-case names', () => {
   for (const name of ['uid', 'repos.uid', '_a1']) assert.equal(compile(ident(name), '?'), name)
   for (const name of ['', 'a b', 'a;', 'A', '1a', 'a.b.c', 'a.', '"a"', 'a\n']) {
     assert.throws(() => ident(name), TypeError, name)
   }
 })
 
-test('asks for some of the values at a time and returns the rows of all statements in order', async () => {
+test('queries the values in parts, and returns the rows of all queries in order', async () => {
   const asked: unknown[] = []
   const reader = {
     async all<T>({ values }: Sql): Promise<T[]> {

@@ -67,7 +67,7 @@ const doorOf = (door: Partial<EntryPoint>): EntryPoint => {
   return { name: 'test', methods: [], matches: () => true, serve: () => {}, refuse: () => {}, ...door }
 }
 
-test('passes a request to the first entry point that matches its path, with its common data', async () => {
+test('passes a request to the first entry point that matches its path, with the common request data', async () => {
   const { edge, lines, done } = testEdge()
   const seen: HttpArrival[] = []
   const listen = serveEntryPoints(edge, [
@@ -96,7 +96,7 @@ test('passes a request to the first entry point that matches its path, with its 
   assert.deepEqual([one!.source, one!.userAgent, one!.authorization], ['203.0.113.7', 'tool/1.0', 'Bearer x'])
 })
 
-test('responds to an error in the format of the entry point, and survives an error there', async () => {
+test('returns an error in the format of the entry point, and survives an error there', async () => {
   const { edge, lines, counts, done } = testEdge()
   const listen = serveEntryPoints(edge, [
     doorOf({
@@ -116,7 +116,7 @@ test('responds to an error in the format of the entry point, and survives an err
   assert.deepEqual(counts, { inFlight: 0, most: 1, measured: [{ transport: 'test', method: 'none', code: '200' }] })
 })
 
-test('refuses a late request while its work continues, and responds once', async () => {
+test('refuses a request at its deadline while its work continues, and responds once', async () => {
   const { edge, lines, done } = testEdge()
   let finish = () => {}
   const refused: unknown[] = []
@@ -146,7 +146,7 @@ test('refuses a late request while its work continues, and responds once', async
   assert.equal(lines[0]!.code, 'LATE')
 })
 
-test('a response that has started in time has no deadline any more', async (t) => {
+test('a response that started in time has no deadline', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { edge, done } = testEdge()
   let finish = () => {}
@@ -171,7 +171,7 @@ test('a response that has started in time has no deadline any more', async (t) =
   assert.equal(refusals, 0)
 })
 
-test('a request has one signal, aborted when its client disconnects, also before its first use', async () => {
+test('a request has one signal, aborted when its client disconnects, also before first use', async () => {
   const { edge, done } = testEdge()
   const signals: AbortSignal[] = []
   const listen = serveEntryPoints(edge, [
@@ -195,7 +195,7 @@ test('a request has one signal, aborted when its client disconnects, also before
   }
 })
 
-test('the deadline aborts the signal, whether or not the connection ends, also before its first use', async () => {
+test('the deadline aborts the signal, whether or not the connection ends, also before first use', async () => {
   for (const asks of ['before', 'after']) {
     const { edge, done } = testEdge()
     const { promise: late, resolve } = Promise.withResolvers<void>()
@@ -222,7 +222,7 @@ test('the deadline aborts the signal, whether or not the connection ends, also b
   }
 })
 
-test('logs frequent automatic requests for debugging, and does not count them as in flight', async () => {
+test('logs frequent automatic requests at debug level, and does not count them as running', async () => {
   const { edge, lines, counts, done } = testEdge()
   const { req, res } = requestFor('/')
   const logged = done()

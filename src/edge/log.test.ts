@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { createLogger } from '#lib/log.ts'
 
-test('a mark is in every later line, also of loggers derived before', () => {
+test('an added field is in each later line, also of loggers created before', () => {
   const out = new PassThrough()
   const log = createLogger(out)
   const part = log.with({ caller: 'one' })
@@ -25,7 +25,7 @@ test('a mark is in every later line, also of loggers derived before', () => {
   )
 })
 
-test('shortens long texts anywhere in a line', () => {
+test('shortens long texts in all fields of a line', () => {
   const out = new PassThrough()
   const log = createLogger(out)
   const long = 'x'.repeat(1_000_000)

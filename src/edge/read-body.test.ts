@@ -16,7 +16,7 @@ function arrive(chargeFromHere = () => {}) {
   return { body, come: () => void req.emit('data', chunk), end: () => void req.emit('end') }
 }
 
-test('does not join large bodies that end in one turn of the event loop in that turn', async (t) => {
+test('joins large bodies that end in one turn of the event loop in several turns', async (t) => {
   const { mock } = t.mock.method(Buffer, 'concat')
   const arrivals = Array.from({ length: 16 }, () => arrive())
   for (const { come, end } of arrivals) {
@@ -31,7 +31,7 @@ test('does not join large bodies that end in one turn of the event loop in that 
   assert.ok(bodies.every(({ length }) => length === 2 * chunk.length))
 })
 
-test('charges reading a piece of a body to its request', async () => {
+test('charges the time for reading a body to its request', async () => {
   let now = 0
   const time = createThreadTime(() => now)
   const charged = { pull: 0, upload: 0 }

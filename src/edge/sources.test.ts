@@ -13,7 +13,7 @@ function sourcesBehind(...proxies: string[]) {
   return { sourceOf: createSources(trustedProxies(proxies), log), logged }
 }
 
-test('reports a proxy that is not in the settings once, and does not trust it', () => {
+test('reports a proxy that is missing in the settings once, and does not trust it', () => {
   const { sourceOf, logged } = sourcesBehind('192.0.2.1')
   for (const peer of ['10.1.2.3', '::ffff:127.0.0.1', '::1']) {
     assert.equal(sourceOf(peer, '198.51.100.7'), peer.replace('::ffff:', ''))
@@ -21,7 +21,7 @@ test('reports a proxy that is not in the settings once, and does not trust it', 
   assert.deepEqual(logged(), [['warn', '10.1.2.3']])
 })
 
-test('reports nothing for a trusted proxy, a client on the internet, or without forwarding', () => {
+test('reports nothing for a trusted proxy, an internet client, or a request without forwarded headers', () => {
   const { sourceOf, logged } = sourcesBehind('10.0.0.0/8')
   assert.equal(sourceOf('10.1.2.3', '198.51.100.7'), '198.51.100.7')
   assert.equal(sourceOf('8.8.8.8', '198.51.100.7'), '8.8.8.8')

@@ -52,7 +52,7 @@ function signRaw(claims: Record<string, unknown>, header: Record<string, unknown
 const refused = (message: RegExp) => (error: unknown) =>
   error instanceof AppError && error.code === 'UNAUTHENTICATED' && message.test(error.message)
 
-test('verify returns the signed content', async () => {
+test('verify returns the signed claims', async () => {
   const { verify, sign } = startIssuer()
   const narrowing = new Map([[group, (1n << 3n) | (1n << 168n)]])
   assert.deepEqual(await verify(await sign({ narrowing })), {
@@ -67,7 +67,7 @@ test('verify returns the signed content', async () => {
   assert.partialDeepStrictEqual(await verify(await sign()), { narrowing: undefined, narrowed: false })
 })
 
-test('a token has its audience, a unique ID, and capabilities in the encoding of the contract', async () => {
+test('a token has its audience, a unique ID, and encoded capabilities as in the contract', async () => {
   const { sign } = startIssuer()
   const token = await sign({ narrowing: new Map([[group, 1n << 3n]]) })
   assert.deepEqual(decodeProtectedHeader(token), { alg: 'ES256', kid: 'k1', typ: 'at+jwt' })
@@ -78,7 +78,7 @@ test('a token has its audience, a unique ID, and capabilities in the encoding of
   assert.notEqual(decodeJwt(await sign()).jti, jti)
 })
 
-test('a token is valid for at most an hour, and for less on request', async () => {
+test('a token is valid for at most an hour, or for less on request', async () => {
   const { sign } = startIssuer()
   const lifetimeOf = (token: string) => decodeJwt(token).exp! - decodeJwt(token).iat!
   assert.equal(maxLifetime, 3600)
@@ -117,7 +117,7 @@ test('a verified token still expires on time', async () => {
   await assert.rejects(verify(token), refused(/has expired/))
 })
 
-test('verifies tokens again after the keys have changed', async () => {
+test('verifies tokens again after a key change', async () => {
   const { state, verify, sign } = startIssuer()
   const token = await sign()
   await verify(token)
@@ -159,7 +159,7 @@ test('refuses a token of more than 16 KiB without a signature check', async () =
   assert.equal(state.checks, 0)
 })
 
-test('an unreadable cap claim grants nothing, and its readable entries apply', async () => {
+test('an unreadable cap claim grants nothing, and readable entries in it apply', async () => {
   const { verify } = startIssuer()
   const list = 'AAAAAAAAADIAAAAAAAAACA=='
   const narrowingOf = async (cap: unknown) => (await verify(await signRaw({ cap }))).narrowing

@@ -176,7 +176,7 @@ test('the age of keys counts from the start of the fetch', async () => {
   assert.equal(fetches(), 2)
 })
 
-test('a rotation fails no sign-in: fetches an unknown kid and waits', async () => {
+test('key rotation fails no sign-in: fetches an unknown kid and waits', async () => {
   const { documents, kids, fetches } = start()
   await kids('a')
   documents.set(jwksUrl, jwks('b'))
@@ -184,7 +184,7 @@ test('a rotation fails no sign-in: fetches an unknown kid and waits', async () =
   assert.equal(fetches(), 2)
 })
 
-test('a rotation fails no sign-in if the keys are old or their refresh has failed', async () => {
+test('key rotation fails no sign-in with old keys or after a failed refresh', async () => {
   const { state, documents, kids, fetches } = start()
   await kids('a')
   state.now += hour
@@ -202,7 +202,7 @@ test('a rotation fails no sign-in if the keys are old or their refresh has faile
   assert.equal(fetches(), 2)
 })
 
-test('a rotation fails no sign-in during the first fetch or a refresh', async () => {
+test('key rotation fails no sign-in during the first fetch or a refresh', async () => {
   for (const held of [false, true]) {
     const { state, documents, kids, fetches } = start()
     if (held) await kids('a')
@@ -220,7 +220,7 @@ test('a rotation fails no sign-in during the first fetch or a refresh', async ()
   }
 })
 
-test('many unknown kids cause one fetch in 30 s, and the keys stay', async () => {
+test('many unknown kids cause one fetch in 30 s, and the keys stay cached', async () => {
   const { state, kids, fetches } = start()
   await kids('a')
   fetches()
@@ -239,7 +239,7 @@ test('many unknown kids cause one fetch in 30 s, and the keys stay', async () =>
   assert.equal(fetches(), 1)
 })
 
-test('fifty simultaneous calls share one fetch: the first, a failing one, or one for a kid', async () => {
+test('fifty simultaneous calls share one fetch: a first, a failing, or one for a kid', async () => {
   const { state, documents, keysOf, kids, fetches, refused } = start()
   const fifty = <T>(one: () => Promise<T>) => Promise.all(Array.from({ length: 50 }, one))
   state.down = true
@@ -260,7 +260,7 @@ test('fifty simultaneous calls share one fetch: the first, a failing one, or one
   assert.equal(fetches(), 1)
 })
 
-test('the issuer of the document must equal the requested one exactly', async () => {
+test('the issuer in the document must exactly equal the requested issuer', async () => {
   const others = [`${issuer}/`, 'https://ISSUER.test', 'http://issuer.test', `${issuer}:443`, '', null, 7, [issuer]]
   for (const other of [undefined, ...others]) {
     const { documents, keysOf, refused, state } = start()
@@ -270,7 +270,7 @@ test('the issuer of the document must equal the requested one exactly', async ()
   }
 })
 
-test('removes one slash at the end of the issuer, only for the address of the document', async () => {
+test('removes one slash at the end of the issuer only for the document URL', async () => {
   for (const [of, path] of [
     ['https://issuer.test/', ''],
     ['https://issuer.test//', '/'],
@@ -313,7 +313,7 @@ test('refuses an invalid issuer without a request', async () => {
   assert.deepEqual(state.asked, [])
 })
 
-test('refuses malformed documents, and keeps the present keys', async () => {
+test('refuses malformed documents, and keeps the cached keys', async () => {
   const garbage = [null, 7, 'text', true, [], {}, { keys: null }, { keys: 'a' }, { keys: {} }, jwk]
   const discovery = [
     null,
@@ -341,7 +341,7 @@ test('refuses malformed documents, and keeps the present keys', async () => {
   }
 })
 
-test('serves only keys of a set that can verify, and accepts an empty set', async () => {
+test('serves only keys that can verify, and accepts an empty key set', async () => {
   const { state, documents, kids } = start()
   documents.set(jwksUrl, {
     keys: [{ kty: 'oct', k: 'AAAA', kid: 'x' }, null, { ...jwk, use: 'enc' }, ...jwks('b').keys],
@@ -354,7 +354,7 @@ test('serves only keys of a set that can verify, and accepts an empty set', asyn
   assert.deepEqual(await kids(), [])
 })
 
-test('keeps 1,000 issuers, and drops first those without keys, then the least recently used', async () => {
+test('caches 1,000 issuers, and drops first those without keys, then the least recently used', async () => {
   const documents = goodDocuments()
   const named = (index: number) => `https://${index}.test`
   for (let index = 0; index < 1200; index++) {
@@ -377,7 +377,7 @@ test('keeps 1,000 issuers, and drops first those without keys, then the least re
   assert.equal(fetches(), 1)
 })
 
-test('fetches keys again after the clock went back, since their age is unknown', async () => {
+test('fetches keys again after the clock was set back, because their age is unknown', async () => {
   const { kids, state, fetches } = start()
   await kids()
   state.now -= hour

@@ -14,7 +14,7 @@ class CountedForm extends URLSearchParams {
 const work = { app: { config: { deviceSignIn: true } } } as unknown as Parameters<typeof answerTokenRequest>[0]
 const answer = (form: URLSearchParams) => answerTokenRequest(work, {} as never, form)
 
-test('reads a form of many members once', async () => {
+test('reads a form with many fields once', async () => {
   const form = new CountedForm(Array.from({ length: 16_000 }, (_, at): [string, string] => [at.toString(36), '']))
   const { status, body } = await answer(form)
   assert.equal(status, 400)
@@ -22,7 +22,7 @@ test('reads a form of many members once', async () => {
   assert.equal(form.passes, 0)
 })
 
-test('names a member that is given twice, unless it is a list', async () => {
+test('names a duplicate form field, unless it is a list', async () => {
   const { body } = await answer(new URLSearchParams('audience=a&audience=b&code=a&scope=a&code=b'))
   assert.deepEqual(body, { error: 'invalid_request', error_description: 'code must be given only once' })
 })

@@ -17,11 +17,11 @@ test('writes and reads sets as in the test vectors', () => {
   }
 })
 
-test('every single bit survives the round trip', () => {
+test('each single bit survives encoding and decoding', () => {
   for (let bit = 0; bit < 300; bit++) assert.equal(decodeBits(encodeBits(1n << BigInt(bit))), 1n << BigInt(bit))
 })
 
-test('text that no encoder wrote is refused', () => {
+test('refuses text that no encoder wrote', () => {
   for (const text of [
     '',
     'AAAA',

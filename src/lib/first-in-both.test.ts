@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { firstInBoth } from './first-in-both.ts'
 
-test('finds numbers that are in both, in order and once', () => {
+test('finds numbers in both lists, in order and once', () => {
   const some = [new Set([1, 5, 9]), new Set([2, 5])]
   const others = [new Set([0, 2, 9]), new Set([5]), new Set([1, 3, 4, 6])]
   assert.deepEqual(firstInBoth(some, others, 10), [1, 2, 5, 9])
@@ -12,7 +12,7 @@ test('finds numbers that are in both, in order and once', () => {
   assert.deepEqual(firstInBoth([], others, 3), [])
 })
 
-test('reads no more numbers than necessary', () => {
+test('reads no more numbers than needed', () => {
   let looks = 0
   class Counted extends Set<number> {
     override has(value: number): boolean {

@@ -5,11 +5,11 @@ import { holds, readPrecondition } from './preconditions.ts'
 
 const read = (ifMatch?: string, ifNoneMatch?: string) => readPrecondition(ifMatch, ifNoneMatch)
 
-test('has no precondition for a client that sends none', () => {
+test('returns no precondition for a request without one', () => {
   assert.equal(read(), undefined)
 })
 
-test('tags are read from lists, and weak ones count only where nothing may be there', () => {
+test('reads lists of entity tags, and weak ones count only for If-None-Match', () => {
   assert.deepEqual(read('"a" , "b"'), { match: ['a', 'b'], noneMatch: undefined })
   assert.deepEqual(read('*', '*'), { match: '*', noneMatch: '*' })
   assert.deepEqual(read('W/"a", "b"', 'W/"a", "b"'), { match: ['b'], noneMatch: ['a', 'b'] })
@@ -25,7 +25,7 @@ test('refuses a header that is not a list of entity tags, and names the header',
   }
 })
 
-test('evaluates each part of a precondition against the present state', () => {
+test('evaluates each part of a precondition against the current state', () => {
   const cases: [string | undefined, string | undefined, string[], boolean][] = [
     ['"a"', undefined, ['a'], true],
     ['"a"', undefined, ['b'], false],

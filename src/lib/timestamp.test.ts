@@ -11,7 +11,7 @@ const texts = [
   '9999-12-31T23:59:59.999Z',
 ]
 
-test('converts between text, seconds and nanoseconds of the same time', () => {
+test('converts between the text, seconds and nanoseconds of a time', () => {
   for (const iso of texts) {
     const { seconds, nanos } = timestamp(iso)
     assert.equal(toIso({ seconds, nanos }), iso)
@@ -19,7 +19,7 @@ test('converts between text, seconds and nanoseconds of the same time', () => {
   }
 })
 
-test('offsets and fractions of any length are read', () => {
+test('reads offsets and fractions of any length', () => {
   const cases: [string, string, number][] = [
     ['2026-08-01T12:00:00Z', '2026-08-01T12:00:00.000Z', 0],
     ['2026-08-01t12:00:00z', '2026-08-01T12:00:00.000Z', 0],
@@ -37,7 +37,7 @@ test('offsets and fractions of any length are read', () => {
   }
 })
 
-test('refuses text that is not a time of the years 0001 to 9999', () => {
+test('refuses text that is not a time in the years 0001 to 9999', () => {
   const bad = [
     '',
     '2026-08-01',
@@ -67,7 +67,7 @@ test('refuses text that is not a time of the years 0001 to 9999', () => {
   for (const text of bad) assert.equal(parseTimestamp(text), undefined, JSON.stringify(text))
 })
 
-test('a time out of range becomes the nearest one that can be written', () => {
+test('a time out of range becomes the nearest valid time', () => {
   assert.equal(toIso({ seconds: 2n ** 63n - 1n, nanos: 0 }), '9999-12-31T23:59:59.999Z')
   assert.equal(toIso({ seconds: -(2n ** 63n), nanos: 0 }), '0001-01-01T00:00:00.000Z')
   assert.equal(toIso({ seconds: 0n, nanos: 2_000_000_000 }), '1970-01-01T00:00:00.999Z')

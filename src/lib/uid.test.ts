@@ -6,7 +6,7 @@ const root = 'a'.repeat(40)
 const child = `${root}/${'b'.repeat(16)}`
 const grandchild = `${child}/${'c'.repeat(16)}`
 
-test('a uid is 40 hex digits, then 16 for each level', () => {
+test('a uid has 40 hex digits, and 16 more for each level', () => {
   for (const uid of [root, child, grandchild, newUid(top), newUid(newUid(top))]) assert.ok(isUid(uid), uid)
   const wrong = ['', '/', `${root}/`, root.toUpperCase(), `${root}/b`, `${child} `, ` ${root}`, `${root}\n`]
   for (const text of [...wrong, `${root}${'/0123456789abcdef'.repeat(20_000)}`])
@@ -19,7 +19,7 @@ test('returns parent, root and ancestors of a uid', () => {
   assert.deepEqual(lineage(grandchild), [grandchild, child, root])
 })
 
-test('a name that begins like another is not below it', () => {
+test('a uid that begins like another one is not below it', () => {
   assert.ok(isAtOrBelow(grandchild, root) && isAtOrBelow(root, root) && isAtOrBelow(root, top))
   assert.ok(!isAtOrBelow(root, child) && !isAtOrBelow(`${root}0`, root))
 })

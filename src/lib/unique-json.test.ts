@@ -17,7 +17,7 @@ test('reads valid JSON exactly as JSON.parse does', () => {
   }
 })
 
-test('a member that is there twice is refused at any depth, however it is spelled', () => {
+test('refuses a duplicate member at any depth, in each spelling', () => {
   for (const text of [
     '{"a":1,"a":1}',
     '{"a":1,"\\u0061":2}',

@@ -14,7 +14,7 @@ const inPackage = (ecosystem: string, name: string, more: object = { ranges }) =
 })
 const wrong = (message: RegExp) => ({ name: 'WrongRecord', message })
 
-test('a record of Bitnami is read with its scores, its fix and its best references first', () => {
+test('reads a Bitnami record with its scores, its fix and its best references first', () => {
   const record = osv({
     id: 'BIT-airflow-2024-25142',
     summary: 'Apache Airflow: Cache Control ',
@@ -56,7 +56,7 @@ test('a record of Bitnami is read with its scores, its fix and its best referenc
   })
 })
 
-test('versions one by one count where no range covers them, and commits never', () => {
+test('reads single versions only without a covering range, and never commits', () => {
   const events = [{ introduced: '1.0' }, { fixed: '2.0' }]
   const said = { ranges: [{ type: 'ECOSYSTEM', events }], versions: ['1.0', '1.0rc1', '1.5', 'r2010'] }
   const [both] = osv(inPackage('PyPI', 'Django_X', said)).affected
@@ -72,13 +72,13 @@ test('versions one by one count where no range covers them, and commits never', 
   assert.deepEqual(osv({ affected: [{ ranges: git }] }).affected, [])
 })
 
-test('reads every kind of event, and ignores the limit `*`', () => {
+test('reads each kind of event, and ignores the limit `*`', () => {
   const events = [{ introduced: '1' }, { last_affected: '2' }, { limit: '*' }, { limit: '3' }, { fixed: '4' }]
   const [one] = osv(inPackage('Go', 'a', { ranges: [{ type: 'SEMVER', events }] })).affected
   assert.deepEqual(one?.ranges[0]?.events, [{ introduced: '1' }, { lastAffected: '2' }, { limit: '3' }, { fixed: '4' }])
 })
 
-test('reads withdrawn, upstream, and severity and urgency of distributions', () => {
+test('reads withdrawn, upstream, and the severity and urgency of distributions', () => {
   assert.equal(osv({ withdrawn: '2024-01-02T03:04:05Z' }).withdrawTime, '2024-01-02T03:04:05.000Z')
   assert.equal(osv({ modified: '0001-01-01T00:00:00Z' }).modifyTime, '')
   assert.deepEqual(osv({ upstream: ['CVE-2024-1'] }).upstream, ['CVE-2024-1'])
@@ -99,7 +99,7 @@ test('reads withdrawn, upstream, and severity and urgency of distributions', () 
   }
 })
 
-test('refuses a wrong record, and names its wrong member', () => {
+test('refuses an invalid record, and names the invalid member', () => {
   const cases: [string, RegExp][] = [
     ['{', /^the document is not valid JSON$/],
     ['[]', /^record must be an object$/],
@@ -119,7 +119,7 @@ test('refuses a wrong record, and names its wrong member', () => {
   assert.equal(osv({ details: `${'x'.repeat(2000)}\nmore` }).summary.length, 1000)
 })
 
-test('reads fixes of secdb, packages that were never vulnerable, and entries with several ids', () => {
+test('reads secdb fixes, packages that were never vulnerable, and entries with several ids', () => {
   const database = (secfixes: object) => JSON.stringify({ packages: [{ pkg: { name: 'openssl', secfixes } }] })
   const read = (secfixes: object) => readSecdb(database(secfixes), 'Alpine:v3.19')
   const [fixed] = read({ '3.0.8-r0': ['CVE-2022-4203'] })
@@ -229,7 +229,7 @@ test('reads KEV and EPSS, and refuses an invalid rank', async () => {
   await assert.rejects(epss(''), wrong(/^the header cve,epss,percentile is missing$/))
 })
 
-test('returns the score of vectors of every version, and none for other text', () => {
+test('returns the score of CVSS vectors of each version, and none for other text', () => {
   const cases: ['CVSS_V2' | 'CVSS_V3' | 'CVSS_V4', string, number | undefined][] = [
     ['CVSS_V2', 'AV:N/AC:L/Au:N/C:P/I:P/A:P', 7.5],
     ['CVSS_V3', 'CVSS:3.0/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H', 9.8],
@@ -246,7 +246,7 @@ test('returns the score of vectors of every version, and none for other text', (
   assert.deepEqual(words.map(levelOf), ['medium', 'medium', 'high', 'high', 'negligible', '', '', ''])
 })
 
-test('assigns a fix of a module of rpm to the stream that the record names', () => {
+test('assigns a fix for an rpm module to the stream in the record', () => {
   const streamOf = (summary: string, fixed: string, purl = '', ecosystem = 'AlmaLinux:8') => {
     const found = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }]
     const affected = [{ package: { ecosystem, name: 'nodejs', purl }, ranges: found }]
@@ -269,14 +269,14 @@ test('assigns a fix of a module of rpm to the stream that the record names', () 
   assert.equal(streamOf('Important: nodejs:18 security update', fixed, '', 'Debian:12'), undefined)
 })
 
-test('an ecosystem that names a repository is the ecosystem, and one that names a release stays', () => {
+test('removes a repository from an ecosystem name, and keeps a release in it', () => {
   const ecosystemOf = (ecosystem: string) => osv(inPackage(ecosystem, 'a:b')).affected[0]?.ecosystem
   assert.equal(ecosystemOf('Maven:https://repository.example/maven2'), 'Maven')
   assert.equal(ecosystemOf('PyPI:http://index.example'), 'PyPI')
   assert.equal(ecosystemOf('Debian:12'), 'Debian:12')
 })
 
-test('a record about a module of Go is found by its name as it is and in lower case', () => {
+test('finds a record about a Go module by its exact name and in lower case', () => {
   const named = (name: string) => osv(inPackage('Go', name)).affected.map((one) => one.name)
   const [name, lower] = ['github.com/Masterminds/goutils', 'github.com/masterminds/goutils']
   assert.deepEqual(named(name), [name, lower])
@@ -297,7 +297,7 @@ for (const [known, events, end] of [
   ['unknown', [zero], undefined],
   [7, [zero], undefined],
 ] as const) {
-  test(`GitHub's last known range ${known} beside ${JSON.stringify(events)} is ${JSON.stringify(end)}`, () => {
+  test(`the last known range ${known} of GitHub with ${JSON.stringify(events)} ends at ${JSON.stringify(end)}`, () => {
     const more = {
       ranges: [{ type: 'ECOSYSTEM', events }],
       database_specific: { last_known_affected_version_range: known },

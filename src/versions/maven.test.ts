@@ -85,7 +85,7 @@ function randomVersion(random: Random): string {
 
 const bySign = (one: string, two: string) => (one < two ? -1 : one > two ? 1 : 0)
 
-test('any two versions sort as the specification defines it', () => {
+test('sorts any two versions as the specification defines', () => {
   const seed = randomInt(2 ** 31)
   const random = randomFrom(seed)
   for (let i = 0; i < 30_000; i++) {
@@ -112,7 +112,7 @@ for (const [what, versions] of Object.entries(ordered)) {
   })
 }
 
-test('gives equal versions one key', () => {
+test('equal versions have the same key', () => {
   const same = [
     ['1', '1.0', '1.0.0', '1.ga', '1-ga', '1.0.Final', '1-0', '1.', '1-', '1.0.0-0.0.0', '1.0.RELEASE'],
     ['1-alpha1', '1a1', '1.0a1', '1-Alpha-1', '1.0.0.alpha1'],
@@ -124,7 +124,7 @@ test('gives equal versions one key', () => {
   for (const versions of same) assert.equal(new Set(versions.map(mavenKey)).size, 1, versions.join(' '))
 })
 
-test('a qualifier named like a member of every object is only a word', () => {
+test('a qualifier with the name of an Object property is an ordinary word', () => {
   const keys = ['1-constructor', '1-constructora', '1-tostring', '1-valueof'].map(mavenKey)
   assert.deepEqual(keys, keys.toSorted())
 })

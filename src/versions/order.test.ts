@@ -17,7 +17,7 @@ function assertOrder(kind: Scheme, versions: readonly string[]): void {
   }
 }
 
-test('apk: numbers, then a letter, then suffixes, a hash and the release', () => {
+test('apk: compares numbers, then a letter, suffixes, a hash and the release', () => {
   assertOrder('apk', [
     '0.9',
     '1',
@@ -39,7 +39,7 @@ test('apk: numbers, then a letter, then suffixes, a hash and the release', () =>
   assertOrder('apk', ['1.2.4-r5', '1.2.4~ab', '1.2.4~ab-r1', '1.2.4~ac', '1.2.4_git20230717-r4', '1.2.5'])
 })
 
-test('apk: the suffix of a release to come is before the release, any other after it', () => {
+test('apk: a pre-release suffix sorts before the release, and other suffixes after it', () => {
   const before = ['1.0_alpha', '1.0_alpha1', '1.0_alpha1-r1', '1.0_beta', '1.0_pre', '1.0_pre2', '1.0_rc', '1.0_rc_p1']
   assertOrder('apk', [...before, '1.0', '1.0-r0', '1.0_cvs', '1.0_svn', '1.0_git', '1.0_hg', '1.0_p', '1.0_p20250101'])
 })
@@ -51,7 +51,7 @@ test('apk: a number with a leading zero is a fraction, except the first', () => 
   assert.equal(sign('apk', `1.${'9'.repeat(40)}`, `1.1${'0'.repeat(40)}`), -1)
 })
 
-test('deb: epoch, then upstream version, then revision', () => {
+test('deb: compares epoch, then upstream version, then revision', () => {
   assertOrder('deb', ['1.0', '1.0-1', '1.0-1.1', '1.0-2', '1.0-10', '1.1-1', '1.10-1', '2', '1:0.1', '2:0'])
   assertOrder('deb', ['8-20180414-1ubuntu2', '8.3.0-6', '1:8-20180414-1ubuntu2', '1:8.3.0-6'])
   for (const [one, other] of [
@@ -63,7 +63,7 @@ test('deb: epoch, then upstream version, then revision', () => {
   }
 })
 
-test('deb: a tilde is before the end, letters are before other marks', () => {
+test('deb: a tilde sorts before the end, and letters before other characters', () => {
   assertOrder('deb', ['1~~', '1~~a', '1~', '1', '1a', '1b', '1+', '1.'])
   assertOrder('deb', ['6.8.0~rc1-1', '6.8.0-1~bpo12+1', '6.8.0-1', '6.8.0-1+deb12u1', '6.8.0-1+deb12u2', '6.8.0a-1'])
   assertOrder('deb', ['2020a-0+deb10u1', '2020a-0+deb11u1', '2020b-1'])
@@ -93,7 +93,7 @@ test('sorts gem prereleases with letters or a dash before the release', () => {
   }
 })
 
-test('every ecosystem of OSV that we can order has its scheme, with a release or without', () => {
+test('each OSV ecosystem with a known order has a scheme, with and without a release', () => {
   const known = { 'Alpine:v3.19': 'apk', Wolfi: 'apk', 'Ubuntu:22.04:LTS': 'deb', 'Debian:12': 'deb', Go: 'semver' }
   const rpm = { 'Red Hat:enterprise_linux:9::baseos': 'rpm', 'openSUSE:Leap 15.5': 'rpm', 'Azure Linux:3': 'rpm' }
   const more = { ...rpm, PyPI: 'pep440', npm: 'semver', 'crates.io': 'semver', Maven: 'maven', RubyGems: 'gem' }
@@ -102,7 +102,7 @@ test('every ecosystem of OSV that we can order has its scheme, with a release or
     assert.equal(schemeOf(unknown), undefined)
 })
 
-test('gives no order to text that is not a version', () => {
+test('text that is not a version has no order', () => {
   const notOf = {
     semver: [
       '',
@@ -152,7 +152,7 @@ test('gives no order to text that is not a version', () => {
   assert.deepEqual([compareVersions('apk', long, '1'), compareVersions('deb', long, '1')], [undefined, undefined])
 })
 
-test('every version of the fixtures is a version and equals itself', () => {
+test('each version of the fixtures is valid and equals itself', () => {
   const images = ['alpine-2016', 'alpine-3.10', 'alpine-3.11', 'alpine-14-packages', 'alpine-2-packages']
   const files = [
     ...images.map((image) => ({ path: 'lib/apk/db/installed', bytes: fixture(`contents/${image}/installed`) })),
@@ -167,7 +167,7 @@ test('every version of the fixtures is a version and equals itself', () => {
   }
 })
 
-test('the order is total: opposite when turned round, and the same through a third', () => {
+test('the order is antisymmetric and transitive', () => {
   const random = randomFrom(18)
   const pieces = {
     apk: ['1', '0', '02', '.', 'a', '_p', '_rc', '~ab', '-r1'],

@@ -79,7 +79,7 @@ function spelled({ epoch, release, pre, post, dev, local }: Version, random: Ran
   return text.join('')
 }
 
-test('any two versions sort as PEP 440 defines it, however they are spelled', () => {
+test('sorts any two versions as PEP 440 defines, in each spelling', () => {
   const seed = randomInt(2 ** 31)
   const random = randomFrom(seed)
   for (let i = 0; i < 20_000; i++) {
@@ -89,7 +89,7 @@ test('any two versions sort as PEP 440 defines it, however they are spelled', ()
   }
 })
 
-test('the example of the specification is in its order', () => {
+test('sorts the example of the specification correctly', () => {
   const ordered =
     '1.dev0 1.0.dev456 1.0a1 1.0a2.dev456 1.0a12.dev456 1.0a12 1.0b1.dev456 1.0b2 1.0b2.post345.dev456 1.0b2.post345 1.0rc1.dev456 1.0rc1 1.0 1.0+abc.5 1.0+abc.7 1.0+5 1.0.post456.dev34 1.0.post456 1.0.15 1.1.dev1'
   const keys = ordered.split(' ').map(pep440Key)
@@ -97,7 +97,7 @@ test('the example of the specification is in its order', () => {
   assert.equal(new Set(keys).size, keys.length)
 })
 
-test('gives equal versions one key', () => {
+test('equal versions have the same key', () => {
   const same = [
     ['1', '1.0', '1.0.0', 'v1', '0!1'],
     ['1.0rc1', '1.0-c1', '1.0.preview_1', '1rc01'],
@@ -107,7 +107,7 @@ test('gives equal versions one key', () => {
   for (const versions of same) assert.equal(new Set(versions.map(pep440Key)).size, 1, versions.join(' '))
 })
 
-test('the lists of real versions, which are in the order of PEP 440, come out as they are', () => {
+test('keeps lists of real versions in their PEP 440 order', () => {
   type Lists = { packages: { name: string; versions: string[] }[] }
   const file = new URL('../../test/data/python-version-lists.json.gz', import.meta.url)
   const { packages } = JSON.parse(gunzipSync(readFileSync(file)).toString()) as Lists
@@ -121,7 +121,7 @@ test('the lists of real versions, which are in the order of PEP 440, come out as
   assert.equal(packages.flatMap(({ versions }) => versions).length, 35_302)
 })
 
-test('numbers of any length sort as numbers', () => {
+test('sorts numbers of any length as numbers', () => {
   const numbers = [
     '0',
     '9',
@@ -141,14 +141,14 @@ test('numbers of any length sort as numbers', () => {
   assert.deepEqual(keys, keys.toSorted())
 })
 
-test('sorts text that is no version first, in the order of its bytes', () => {
+test('sorts text that is not a version first, in byte order', () => {
   const odd = ['-class-', '0.7.4.svn', '2.0.0-final', 'A3', 'a3', 'constructor', 'trunk']
   const keys = [...odd, '0!0.dev0'].map(pep440Key)
   assert.deepEqual(keys, keys.toSorted())
   assert.equal(new Set(keys).size, keys.length)
 })
 
-test('the local label of a version is found', () => {
+test('finds the local label of a version', () => {
   assert.equal(localLabel('2.1.0+cu121'), 'cu121')
   assert.equal(localLabel('2.1.0.POST1+CPU'), 'cpu')
   assert.equal(localLabel('2.1.0'), '')

@@ -62,7 +62,7 @@ for (const [events, version, covered, fixes] of cases) {
   })
 }
 
-test('returns the fixes of several ranges once each, the lowest first, without those of ranges that end below', () => {
+test('returns the fixes of several ranges once each, lowest first, without ranges that end below the version', () => {
   const until = (introduced: string, fixed: string) => ({
     ...{ type: 'ECOSYSTEM' as const, events: [{ introduced }, { fixed }] },
   })
@@ -70,7 +70,7 @@ test('returns the fixes of several ranges once each, the lowest first, without t
   assert.deepEqual(fixesAbove('1.1-r0', ranges, apk), ['1.9-r0', '1.10-r0'])
 })
 
-test('one range that has it is enough, and one that cannot be compared hides no other', () => {
+test('one matching range is enough, and a range that cannot be compared hides no other', () => {
   const range = (...events: RangeEvent[]) => ({ type: 'ECOSYSTEM' as const, events })
   const broken = range({ introduced: '0' }, { fixed: 'non sense' })
   assert.equal(inRanges('2:1.0-1', [broken, range({ introduced: '1:0' }, { fixed: '2:1.0-2' })], deb), 'yes')

@@ -63,7 +63,7 @@ const evrs: [string, string][] = [
 ]
 
 for (const [one, other] of [...lower, ...evrs]) {
-  test(`${one} is before ${other}`, () => {
+  test(`${one} sorts before ${other}`, () => {
     assert.ok(compareRpm(one, other)! < 0)
     assert.ok(compareRpm(other, one)! > 0)
   })
@@ -76,13 +76,13 @@ test('treats versions as equal that differ only in the separators of numbers and
   }
 })
 
-test('an epoch that is left out is 0, and a release counts where both have one', () => {
+test('a missing epoch means 0, and releases are compared only if both versions have one', () => {
   assert.equal(compareRpm('0:1.0-1', '1.0-1'), 0)
   assert.equal(compareRpm('1.0', '1.0-5'), 0)
   assert.equal(compareRpm('1:1.0-5', '1:1.0'), 0)
 })
 
-test('a text that is no version does not compare', () => {
+test('text that is not a version cannot be compared', () => {
   for (const wrong of ['', '1-2-3', 'a:1-1', '1 0', '-1', '1:', '1:2:3']) {
     assert.equal(compareRpm(wrong, '1'), undefined, wrong)
     assert.equal(compareRpm('1', wrong), undefined, wrong)

@@ -50,7 +50,7 @@ const expected: [ecosystem: string, scheme: Scheme, right: number, noVersion: nu
 ]
 
 for (const [ecosystem, scheme, right, noVersion, otherwise] of expected) {
-  test(`${ecosystem}: real versions are in the order of the ecosystem's own tools`, () => {
+  test(`${ecosystem}: real versions sort as the tools of the ecosystem sort them`, () => {
     const counts = { right: 0, noVersion: 0 }
     const wrong: string[] = []
     for (const { line, one, other, sign } of vectors(ecosystem)) {

@@ -58,7 +58,7 @@ async function writeSlowly(connection: RawConnection, pieces: Iterable<string>):
 const request = (line: string, body = '') =>
   `${line} HTTP/1.1\r\nhost: a\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-test('a request whose first bytes could start an HTTP/2 connection is still HTTP/1.1', async () => {
+test('handles a request as HTTP/1.1 although its first bytes could start an HTTP/2 connection', async () => {
   await using echo = await startEcho()
   for (const method of ['POST', 'PUT', 'PATCH', 'PROPFIND', 'GET']) {
     for (const at of [1, 2, 3]) {
@@ -79,7 +79,7 @@ test('reads a request that arrives byte by byte, and the next one on its connect
   }
 })
 
-test('several requests in one packet are answered in order', async () => {
+test('responds in order to several requests in one packet', async () => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(request('POST /1', 'one') + request('PUT /2', 'two') + request('GET /3'))
@@ -121,7 +121,7 @@ function closedWithin(connection: RawConnection, { signal }: TestContext): Promi
   return Promise.race([connection.closed, over])
 }
 
-test('a connection of an unknown protocol is closed at the limit, and not before', async (t) => {
+test('closes a connection of an unknown protocol at the time limit, and not before', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   await using echo = await startEcho(strict)
   using connections = new DisposableStack()
@@ -150,7 +150,7 @@ test('a connection of an unknown protocol is closed at the limit, and not before
   }
 })
 
-test('responds 408 at the limit to headers that are never finished', async (t) => {
+test('responds 408 at the time limit to headers that are never finished', async (t) => {
   await using echo = await startEcho(strict)
   for (const text of ['G', 'POST /x HTTP/1.1\r\nho']) {
     using connection = await connectRaw(echo.port)
@@ -160,7 +160,7 @@ test('responds 408 at the limit to headers that are never finished', async (t) =
   }
 })
 
-test('responds 408 at the limit to a client that drips its headers', async (t) => {
+test('responds 408 at the time limit to a client that sends its headers very slowly', async (t) => {
   await using echo = await startEcho(strict)
   using connection = await connectRaw(echo.port)
   connection.write('POST /x HTTP/1.1\r\n')
@@ -173,7 +173,7 @@ test('responds 408 at the limit to a client that drips its headers', async (t) =
   assert.match(connection.received(), /^HTTP\/1\.1 408 /)
 })
 
-test('frees everything of a client that disconnects before it has sent a request', async () => {
+test('frees all resources of a client that disconnects before sending a request', async () => {
   await using echo = await startEcho()
   for (const text of ['', 'P']) {
     using connection = await connectRaw(echo.port)
@@ -184,7 +184,7 @@ test('frees everything of a client that disconnects before it has sent a request
   assert.equal((await takeResponse(connection)).status, 200)
 })
 
-test('drain finishes requests in flight, and closes silent and idle connections at once', async () => {
+test('a shutdown finishes running requests, and closes silent and idle connections at once', async () => {
   const echo = await startEcho()
   using silent = await connectRaw(echo.port)
   using idle = await connectRaw(echo.port)
@@ -210,7 +210,7 @@ test('drain finishes requests in flight, and closes silent and idle connections 
   await busy.closed
 })
 
-test('drain cuts off requests that are still in flight after the grace period', async () => {
+test('a shutdown stops requests that still run after the grace period', async () => {
   const echo = await startEcho()
   using busy = await connectRaw(echo.port)
   busy.write(request('GET /slow'))
@@ -234,7 +234,7 @@ async function textOf(stream: http2.ClientHttp2Stream): Promise<string> {
   return text
 }
 
-test('responds to pipelined requests of a connection one after the other', async () => {
+test('responds to pipelined requests one after the other', async () => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(['/slow', '/a', '/b'].map((path) => request(`GET ${path}`)).join(''))
@@ -261,7 +261,7 @@ test('closes a client that pipelines too many requests', async (t) => {
   assert.deepEqual(echo.asked, ['/slow'])
 })
 
-test('closes a client that does not read its response at the limit', async (t) => {
+test('closes a client that does not read its response within the time limit', async (t) => {
   await using echo = await startEcho(strict)
   const accepted = once(echo.server, 'connection')
   using connection = await connectRaw(echo.port)
@@ -301,7 +301,7 @@ test('limits connections per address over both protocols, and allows new ones as
   }
 })
 
-test('counts addresses separately, those of an IPv6 network together, and exempt ones not at all', () => {
+test('counts addresses separately, an IPv6 network as one, and exempt addresses not at all', () => {
   const connections = createConnections(1, (address) => address === '10.0.0.1')
   const open = (address: string) => connections.open(address)
   assert.deepEqual(['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(open), [true, false, false, true])
@@ -311,7 +311,7 @@ test('counts addresses separately, those of an IPv6 network together, and exempt
   assert.deepEqual(['192.0.2.1', '192.0.2.1'].map(open), [true, false])
 })
 
-test('accepts many connections at once during long work, not one in each turn', async () => {
+test('accepts many connections in one turn of the event loop during long work', async () => {
   await using echo = await startEcho()
   const wanted = 30
   let [accepted, rounds] = [0, 0]

@@ -45,7 +45,7 @@ test('reads at most 256 KiB of a body in one turn of the event loop', async () =
   assert.ok(most <= 256 * 1024, `${most} bytes`)
 })
 
-test('a body that is paused and read as an iterable arrives completely', async () => {
+test('a paused body that is read as an async iterable arrives completely', async () => {
   const total = await send(async (req) => {
     let bytes = 0
     for await (const chunk of req as AsyncIterable<Buffer>) {

@@ -51,13 +51,13 @@ function tableOf(session: ServerHttp2Session): Table {
   return states.find((state) => state?.streams !== undefined)!.streams!
 }
 
-test('this Node has its streams in the expected property', async () => {
+test('this version of Node keeps its streams in the expected property', async () => {
   await using server = await start()
   assert.deepEqual(server.kept, [true])
   assert.equal(tableOf(server.session).constructor.name, 'StreamTable')
 })
 
-test('a stream is in the list while it is open', async () => {
+test('lists a stream while it is open', async () => {
   await using server = await start()
   const table = tableOf(server.session)
   const open = [1, 2, 3].map(() => server.ask('/later'))
@@ -77,7 +77,7 @@ test('a stream is in the list while it is open', async () => {
   assert.equal(table.size, 1)
 })
 
-test('destroying a session ends all of its streams, and closing it waits for them', async () => {
+test('destroying a session ends all its streams, and closing it waits for them', async () => {
   await using server = await start()
   const open = [server.ask('/later'), server.ask('/later')]
   await server.came(3)

@@ -73,7 +73,7 @@ for (const counts of ['once ended', 'all'] as const) {
   })
 }
 
-test('sends one large response, and refuses further streams while it waits', async () => {
+test('sends one large response, and refuses more streams while it waits', async () => {
   await using client = await start({ limitMs: 60_000, most: answerBytes / 2, window: 0 })
   const first = client.ask()
   await once(first, 'response')
@@ -82,7 +82,7 @@ test('sends one large response, and refuses further streams while it waits', asy
   assert.deepEqual([second.rstCode, first.closed, client.served()], [refused, false, 1])
 })
 
-test('cuts off a stream that keeps writing to a client that does not read, even if it is the only one', async () => {
+test('ends a stream that keeps writing to a client that does not read, even if it is the only stream', async () => {
   await using client = await start({ limitMs: 60_000, most: answerBytes / 2, window: 0, counts: 'all' })
   const only = client.ask()
   await closed(only)

@@ -33,7 +33,7 @@ function violationOf(run: () => unknown): string {
   return 'accepted'
 }
 
-test('a given mask is resolved to the names of the contract', () => {
+test('converts mask paths to the field names of the contract', () => {
   const cases: [DescMethod, string[], string[]][] = [
     [updateRepo, ['description'], ['description']],
     [updateRepo, ['activeTags', 'catalog_tier'], ['active_tags', 'catalog_tier']],
@@ -51,19 +51,19 @@ test('a given mask is resolved to the names of the contract', () => {
   for (const [method, given, expected] of cases) assert.deepEqual(masked(method, ...given), expected, String(given))
 })
 
-test('a given mask overrides the members of the body', () => {
+test('a mask in the request has priority over the fields in the body', () => {
   const request = { repo: { name: 'n', description: 'd' }, updateMask: { paths: ['description'] } }
   assert.deepEqual(resolved(updateRepo, request, ['name', 'description']), ['description'])
 })
 
-test('drops output-only paths and the uid, even if nothing else is left', () => {
+test('ignores output-only paths and the uid, even if no path is left', () => {
   assert.deepEqual(masked(updateRepo, 'uid', 'createTime', 'name', 'update_time'), ['name'])
   assert.deepEqual(masked(updateRepo, 'uid'), [])
   assert.deepEqual(masked(updateRoleBinding, 'identity', 'identity.name', 'role_uid'), ['role_uid'])
   assert.deepEqual(masked(updateIdentityProvider, 'scim.etag'), [])
 })
 
-test('drops a path below another one', () => {
+test('removes a mask path below another path', () => {
   assert.deepEqual(masked(updateRepo, 'sync_config.source', 'sync_config', 'syncConfig.google'), ['sync_config'])
   assert.deepEqual(masked(updateRepo, 'custom_overlay.contents.packages', 'customOverlay.contents', 'name'), [
     'custom_overlay.contents',
@@ -102,7 +102,7 @@ test('refuses an unknown path', () => {
   assert.ok(long.length < 200)
 })
 
-test('a star means every field that a client can set and change', () => {
+test('a star selects each field that a client can set and change', () => {
   assert.deepEqual(masked(updateRepo, '*'), [
     'description',
     'catalog_tier',
@@ -120,14 +120,14 @@ test('a star means every field that a client can set and change', () => {
   assert.deepEqual(resolved(updateIdentity, request, []), ['name', 'description', 'company', 'claim_match'])
 })
 
-test('refuses a star with other paths', () => {
+test('refuses a star together with other paths', () => {
   assert.equal(
     violationOf(() => masked(updateRepo, '*', 'name')),
     'update_mask: must not combine * with other paths',
   )
 })
 
-test('without a mask, REST changes the members of the body', () => {
+test('REST: without a mask, changes the fields in the body', () => {
   const repo = { name: '', description: 'd', syncConfig: {} }
   assert.deepEqual(resolved(updateRepo, { repo }, ['name', 'description', 'sync_config', 'uid', 'create_time']), [
     'name',
@@ -138,7 +138,7 @@ test('without a mask, REST changes the members of the body', () => {
   assert.deepEqual(resolved(updateRepo, { repo, updateMask: { paths: [] } }, ['name']), ['name'])
 })
 
-test('without a mask, gRPC changes the fields that are not empty', () => {
+test('gRPC: without a mask, changes the fields that are not empty', () => {
   const repo = {
     uid: 'u',
     name: '',
@@ -155,7 +155,7 @@ test('without a mask, gRPC changes the fields that are not empty', () => {
   assert.deepEqual(resolved(updateIdentity, { identity }), ['name', 'service_principal'])
 })
 
-test('changes only the set member of a oneof', () => {
+test('changes only the selected member of a oneof', () => {
   const identity = { relationship: { case: 'staticKeys', value: {} } }
   assert.deepEqual(resolved(updateIdentity, { identity }, ['claim_match', 'static_keys']), ['static_keys'])
   const both = { identity, updateMask: { paths: ['claim_match', 'static_keys'] } }
@@ -178,7 +178,7 @@ test('leaves requests that are not updates unchanged', () => {
   }
 })
 
-test('resolves a mask of 100,000 paths to the fields that it names', () => {
+test('resolves a mask of 100,000 paths to its fields', () => {
   const paths = Array.from(
     { length: 100_000 },
     (_, i) => ['name', 'sync_config.source', 'custom_overlay.contents'][i % 3]!,

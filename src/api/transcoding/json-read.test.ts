@@ -50,7 +50,7 @@ function accepted(desc: DescMessage, cases: [json: string, init: object][]): voi
   }
 }
 
-test('reads both spellings of a name, and leaves absent and null members unset', () => {
+test('reads both spellings of a field name, and leaves absent and null fields unset', () => {
   accepted(RepoSchema, [
     ['{}', {}],
     ['{"name":"web","description":null,"bundles":null,"syncConfig":null}', { name: 'web' }],
@@ -65,7 +65,7 @@ test('reads both spellings of a name, and leaves absent and null members unset',
   accepted(EmptySchema, [['{}', {}]])
 })
 
-test('refuses an unknown member with its path', () => {
+test('an error for an unknown member contains its path', () => {
   refused(IdentitySchema, [
     ['{"foo":1}', 'foo is not a known field'],
     ['{"claim_match":{"foo":1}}', 'claim_match.foo is not a known field'],
@@ -91,7 +91,7 @@ test('refuses an unknown member with its path', () => {
   )
 })
 
-test('refuses a field in both spellings', () => {
+test('refuses a field that is set in both spellings', () => {
   refused(RepoSchema, [
     ['{"activeTags":[],"active_tags":[]}', 'active_tags is given twice, in snake_case and in camelCase'],
     ['{"activeTags":null,"active_tags":null}', 'active_tags is given twice, in snake_case and in camelCase'],
@@ -99,7 +99,7 @@ test('refuses a field in both spellings', () => {
   ])
 })
 
-test('accepts one member of a oneof', () => {
+test('accepts only one member of a oneof', () => {
   accepted(IdentitySchema, [
     [
       '{"claimMatch":{"issuer":"i","subjectPattern":".*"}}',
@@ -122,7 +122,7 @@ test('accepts one member of a oneof', () => {
   ])
 })
 
-test('integers are exact and in range', () => {
+test('accepts only exact integers in range', () => {
   accepted(ListReposRequestSchema, [
     ['{"pageSize":2147483647}', { pageSize: 2147483647 }],
     ['{"pageSize":-2147483648}', { pageSize: -2147483648 }],
@@ -165,7 +165,7 @@ test('integers are exact and in range', () => {
   ])
 })
 
-test('strings, booleans, lists and messages accept no other type', () => {
+test('accepts only the declared type for strings, booleans, lists and messages', () => {
   refused(RepoSchema, [
     ['{"name":1}', 'name must be a string'],
     ['{"name":{}}', 'name must be a string'],
@@ -185,7 +185,7 @@ test('strings, booleans, lists and messages accept no other type', () => {
   ])
 })
 
-test('enums are read by name or number, and capabilities by their dotted name too', () => {
+test('reads enums by name or number, and capabilities also by dotted name', () => {
   accepted(RepoSchema, [
     ['{"catalogTier":"CATALOG_TIER_AI"}', { catalogTier: 4 }],
     ['{"catalogTier":4}', { catalogTier: 4 }],
@@ -212,7 +212,7 @@ test('enums are read by name or number, and capabilities by their dotted name to
   ])
 })
 
-test('bytes are base64 in either alphabet, padded or not', () => {
+test('reads bytes as base64 in either alphabet, with or without padding', () => {
   const findings = new Uint8Array([251, 255, 254, 1])
   for (const text of ['+//+AQ==', '-__-AQ==', '+//+AQ', '-__-AQ']) {
     accepted(AdvisoryEventSchema, [[`{"findings":"${text}"}`, { findings }]])
@@ -237,7 +237,7 @@ test('bytes are base64 in either alphabet, padded or not', () => {
   }
 })
 
-test('timestamps, durations and masks are read from their text', () => {
+test('reads timestamps, durations and masks from text', () => {
   const updatedSince = create(TimestampSchema, { seconds: 1785578400n, nanos: 123456789 })
   accepted(ListTagsRequestSchema, [['{"updatedSince":"2026-08-01T12:00:00.123456789+02:00"}', { updatedSince }]])
   for (const json of ['"yesterday"', '"0000-01-01T00:00:00Z"', '"10000-01-01T00:00:00Z"']) {
@@ -287,7 +287,7 @@ test('timestamps, durations and masks are read from their text', () => {
   ])
 })
 
-test('map keys are checked, and hostile keys do not reach a prototype', () => {
+test('checks map keys, and hostile keys do not reach a prototype', () => {
   accepted(GroupSchema, [['{"resourceLimits":{"repositories":5}}', { resourceLimits: { repositories: 5 } }]])
   refused(GroupSchema, [
     ['{"resourceLimits":{"a":null}}', 'resource_limits["a"] must not be null'],
@@ -317,7 +317,7 @@ test('map keys are checked, and hostile keys do not reach a prototype', () => {
   assert.equal(({} as Record<string, unknown>).polluted, undefined)
 })
 
-test('nesting is limited', () => {
+test('limits nesting', () => {
   const nested = (depth: number): object => (depth === 1 ? {} : { nestedType: [nested(depth - 1)] })
   assert.equal(
     violationOf(() => readJson(DescriptorProtoSchema, nested(64))),
@@ -333,7 +333,7 @@ test('nesting is limited', () => {
   )
 })
 
-test('a body is UTF-8 JSON, and an empty one is an empty object', () => {
+test('reads a body as UTF-8 JSON, and an empty body as an empty object', () => {
   assert.deepEqual(parseBody(Buffer.alloc(0)), {})
   assert.deepEqual(parseBody(Buffer.from('{"a":[1,null,"é"]}')), { a: [1, null, 'é'] })
   assert.deepEqual(parseBody(Buffer.from('{"a":1,"a":2}')), { a: 2 })
@@ -362,7 +362,7 @@ test('an error about a malformed body does not quote it', () => {
   }
 })
 
-test('random JSON is either read or refused with a field', () => {
+test('reads random JSON, or refuses it with the name of a field', () => {
   const scalars = [null, true, 0, -1, 1.5, '', 'x', '2026-08-01T12:00:00Z', '1s', 'a,b', '\ud800', 'CAP_REPO_LIST']
   const names = [
     'name',
@@ -389,7 +389,7 @@ test('random JSON is either read or refused with a field', () => {
   for (let i = 0; i < 5000; i++) assert.ok(violationOf(() => readJson(IdentitySchema, make(0))).length > 0)
 })
 
-test('reads and writes numbers with a fraction exactly, and accepts nothing else for them', () => {
+test('reads and writes decimal numbers exactly, and accepts no other type for them', () => {
   accepted(RecordSeveritySchema, [
     ['{"score":9.8}', { score: 9.8 }],
     ['{"score":0}', { score: 0 }],

@@ -23,7 +23,7 @@ const texts = [
   '{"a":{"b":null},"c":[{"d":1}],"":2}',
 ]
 
-test('reads, transports and writes every kind of value unchanged', () => {
+test('reads, transports and writes each kind of value unchanged', () => {
   for (const text of texts) {
     const value = readValue(JSON.parse(text), 'at', 1)
     assert.deepEqual(value, fromJson(ValueSchema, JSON.parse(text)), text)
@@ -33,7 +33,7 @@ test('reads, transports and writes every kind of value unchanged', () => {
   assert.equal(written, '{"__proto__":{"a":1}}')
 })
 
-test('values of a map keep their kind, null included', () => {
+test('values of a map keep their type, including null', () => {
   const text = `{"a":${texts.join(',"b":')}}`.replaceAll('"b":', () => `"b${count++}":`)
   const message = readJson(CheckedPolicySchema, JSON.parse(`{"parameters":${text}}`))
   assert.deepEqual(JSON.parse(jsonText(CheckedPolicySchema, message)).parameters, JSON.parse(text) as object)
@@ -48,7 +48,7 @@ test('writes values that JSON cannot represent as null', () => {
   assert.equal(writeValue(create(ValueSchema)), 'null')
 })
 
-test('limits values of clients, and names the field in the error', () => {
+test('limits values from clients, and the error names the field', () => {
   const refused = (text: string): string => {
     try {
       readJson(CheckedPolicySchema, JSON.parse(`{"parameters":{"a":${text}}}`))

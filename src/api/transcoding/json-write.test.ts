@@ -29,7 +29,7 @@ const parsed = (desc: DescMessage, init: object): unknown => JSON.parse(jsonText
 const times = { createTime: timestamp('2026-08-01T12:00:00.000Z'), updateTime: timestamp('2026-08-02T12:00:00.120Z') }
 const emptyRepo = { uid: '', name: '', description: '', bundles: [], aliases: [], activeTags: [] }
 
-test('shows the plain fields of a resource even if empty, and omits unset ones', () => {
+test('shows plain fields of a resource even if empty, and omits unset messages', () => {
   assert.equal(
     jsonText(RepoSchema, create(RepoSchema)),
     '{"uid":"","name":"","description":"","bundles":[],"aliases":[],"activeTags":[]}',
@@ -51,12 +51,12 @@ test('shows the plain fields of a resource even if empty, and omits unset ones',
   assert.equal(jsonText(EmptySchema, create(EmptySchema)), '{}')
 })
 
-test('writes the zero of an enum if it is a value, and omits it if it means unset', () => {
+test('writes the zero value of an enum if it has a meaning, and omits it if it means unset', () => {
   const follow = parsed(FollowSchema, {}) as Record<string, unknown>
   assert.deepEqual([follow.state, 'history' in follow, 'mode' in follow], ['STATE_WAITING', false, false])
 })
 
-test('always writes all members of a list response', () => {
+test('always writes all fields of a list response', () => {
   assert.deepEqual(parsed(ListReposResponseSchema, { totalCount: 0n }), {
     repos: [],
     nextPageToken: '',
@@ -71,7 +71,7 @@ test('always writes all members of a list response', () => {
   })
 })
 
-test('writes the set member of a oneof even if empty', () => {
+test('writes the selected member of a oneof even if empty', () => {
   const claimMatch = { iss: { case: 'issuer', value: '' }, sub: { case: 'subjectPattern', value: '.*' } }
   const identity = parsed(IdentitySchema, { relationship: { case: 'claimMatch', value: claimMatch } }) as {
     claimMatch: object
@@ -89,7 +89,7 @@ test('writes an unknown enum number as a number', () => {
   ])
 })
 
-test('bytes, durations, masks and map keys have their JSON forms', () => {
+test('writes bytes, durations, masks and map keys in their JSON forms', () => {
   const event = parsed(AdvisoryEventSchema, { findings: new Uint8Array([251, 255, 1]) }) as { findings: string }
   assert.equal(event.findings, '+/8B')
   const durations: [bigint, number, string][] = [
@@ -119,7 +119,7 @@ test('bytes, durations, masks and map keys have their JSON forms', () => {
   )
 })
 
-test('writes the timestamp of a client with exactly three decimal places', () => {
+test('writes a timestamp from a client with exactly three decimal places', () => {
   for (const [seconds, nanos, text] of [
     [1785578400n, 123_456_789, '2026-08-01T10:00:00.123Z'],
     [0n, 0, '1970-01-01T00:00:00.000Z'],
@@ -147,7 +147,7 @@ test('the binary format treats an ISO timestamp as a protobuf timestamp', () => 
   }
 })
 
-test('writes every string so that it can be read back unchanged', () => {
+test('writes each string so that it can be read back unchanged', () => {
   const strings = [
     '',
     '"',
@@ -170,7 +170,7 @@ test('writes every string so that it can be read back unchanged', () => {
   assert.ok(jsonText(RepoSchema, create(RepoSchema, { name: '\ud800' })).includes('"\\ud800"'))
 })
 
-test('event bodies have the names of the contract', () => {
+test('event bodies use the names of the contract', () => {
   const repo = create(RepoSchema, {
     uid: 'u',
     activeTags: ['a'],
@@ -202,7 +202,7 @@ test('reads written messages back unchanged', () => {
   assert.ok(jsonText(CustomOverlaySchema, overlay).includes('"environment":{"__proto__":"x"}'))
 })
 
-test('the contract has only types that the reader and writer support', async () => {
+test('the contract contains only types that the reader and writer support', async () => {
   const scalars = new Set([
     ScalarType.STRING,
     ScalarType.BOOL,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compileTemplate } from './path-template.ts'
 
-test('a template binds its variables from both ends of the path', () => {
+test('matches variables of a path template from both ends of the path', () => {
   const cases: [template: string, path: string, expected: Record<string, string> | undefined][] = [
     ['/a/b/c', '/a/b/c', {}],
     ['/a/b/c', '/a/b/c/', undefined],
@@ -30,7 +30,7 @@ test('a template binds its variables from both ends of the path', () => {
   }
 })
 
-test('refuses an unsupported template', () => {
+test('refuses an unsupported path template', () => {
   for (const template of [
     '',
     'a',

@@ -52,7 +52,7 @@ function meaning(request: string): string {
 const org = 'a'.repeat(40)
 const repo = `${org}/${'b'.repeat(16)}`
 
-test('finds the method of a path, and its variables', () => {
+test('finds the method for a path, with the path variables', () => {
   const cases: [string, string][] = [
     ['GET /registry/v2/repos', 'ListRepos'],
     [`GET /registry/v2/repos/${repo}`, `GetRepo uid=${repo}`],
@@ -70,7 +70,7 @@ test('finds the method of a path, and its variables', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('verbs and fixed suffixes take precedence over the greedy route', () => {
+test('verbs and fixed suffixes have priority over a route with a greedy variable', () => {
   const cases: [string, string][] = [
     [`GET /registry/v2/repos/${repo}/readme`, `GetRepoReadme uid=${repo}`],
     [`PATCH /registry/v2/repos/${repo}/readme`, `UpdateRepoReadme repo_readme.uid=${repo}`],
@@ -102,7 +102,7 @@ test('verbs and fixed suffixes take precedence over the greedy route', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('in version 1 the HTTP method selects the kind of a uid, and words of the path precede a uid', () => {
+test('in version 1 the HTTP method selects the kind of a uid, and fixed path parts have priority over a uid', () => {
   const tag = `${repo}/${'c'.repeat(16)}`
   const cases: [string, string][] = [
     [`POST /registry/v1/tags/${repo}`, `CreateTag repo_id=${repo}`],
@@ -120,7 +120,7 @@ test('in version 1 the HTTP method selects the kind of a uid, and words of the p
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('a greedy variable can be empty, but an exact path of the same method takes precedence', () => {
+test('a greedy variable can be empty, but an exact path of the same method has priority', () => {
   const cases: [string, string][] = [
     ['POST /iam/v2/groups', 'CreateGroup parent='],
     ['POST /iam/v2/groups/', 'CreateGroup parent='],
@@ -135,7 +135,7 @@ test('a greedy variable can be empty, but an exact path of the same method takes
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('decodes variables, also an encoded slash', () => {
+test('decodes path variables, including an encoded slash', () => {
   const cases: [string, string][] = [
     [`GET /registry/v2/repos/${repo.replace('/', '%2F')}`, `GetRepo uid=${repo}`],
     [`GET /registry/v2/repos/${repo.replace('/', '%2f')}/readme`, `GetRepoReadme uid=${repo}`],
@@ -146,7 +146,7 @@ test('decodes variables, also an encoded slash', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('refuses malformed percent-encoding with the field', () => {
+test('an error for malformed percent-encoding names the field', () => {
   for (const [request, field] of [
     ['GET /registry/v2/repos/%', 'uid'],
     ['GET /registry/v2/repos/%zz', 'uid'],
@@ -161,7 +161,7 @@ test('refuses malformed percent-encoding with the field', () => {
   }
 })
 
-test('the preview segment means v2 in second place only', () => {
+test('the preview path segment means v2 only in second place', () => {
   assert.equal(meaning('GET /registry/v2beta1/repos'), 'ListRepos')
   assert.equal(meaning(`GET /registry/v2beta1/repos/${repo}/readme`), `GetRepoReadme uid=${repo}`)
   assert.equal(meaning('GET /registry/v2/repos/v2beta1/x'), 'GetRepo uid=v2beta1/x')
@@ -169,7 +169,7 @@ test('the preview segment means v2 in second place only', () => {
   assert.equal(meaning('GET /registry/v2beta1'), 'nothing')
 })
 
-test('a path with other methods only returns those', () => {
+test('a path for other HTTP methods returns these methods', () => {
   const cases: [string, string][] = [
     ['POST /ping/v2/ping', 'allowed GET'],
     ['HEAD /ping/v2/ping', 'allowed GET'],
@@ -226,7 +226,7 @@ test('matches a long hostile path in linear time', () => {
   }
 })
 
-test('throws at start for two methods with one binding, and for unsupported templates', () => {
+test('throws at the start for two methods with one path, and for unsupported templates', () => {
   const ping = { desc: PingService.methods[0] as DescMethod }
   assert.throws(() => buildRoutes([ping, ping]), /two methods are bound to GET \/ping\/v2\/ping/)
 })

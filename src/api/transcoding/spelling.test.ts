@@ -9,7 +9,7 @@ function textOf(search: string, body?: string): string {
   return (asWritten(error, search, body === undefined ? undefined : Buffer.from(body)) as AppError).message
 }
 
-test('names a field in the error as the body or the query does', () => {
+test('an error names a field in the spelling of the body or the query', () => {
   const camel = '{"syncConfig":{"uniqueTags":[{"apkName":1}]}}'
   const snake = '{"sync_config":{"unique_tags":[{"apk_name":1}]}}'
   const mixed = '{"sync_config":{"uniqueTags":[{"apk_name":1}]}}'
@@ -22,7 +22,7 @@ test('names a field in the error as the body or the query does', () => {
   )
 })
 
-test('keeps the rest of the error, with the names of the contract in its details', () => {
+test('other parts of the error, and its details, use the names of the contract', () => {
   const written = asWritten(error, '?syncConfig=1', undefined) as AppError
   assert.deepEqual(written.details, error.details)
   assert.deepEqual([written.code, written.reason, written.http], ['INVALID_ARGUMENT', 'INVALID_ARGUMENT', 400])

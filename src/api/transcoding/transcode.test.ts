@@ -102,7 +102,7 @@ test('merges path, body and query into one request', () => {
   ])
 })
 
-test('a body that is a list in the contract is a bare list', () => {
+test('the body of a method with a list as body is a plain JSON list', () => {
   reads([
     [
       'POST /iam/v1/rolebindings/batch/a',
@@ -140,7 +140,7 @@ test('refuses a body that contradicts the path', () => {
   ])
 })
 
-test('the keys of the body are the members of the resource, by their names in the contract', () => {
+test('the keys of the body are the fields of the resource, by their contract names', () => {
   const cases: [string, string | undefined, string[] | undefined][] = [
     [
       'PATCH /registry/v2/repos/a',
@@ -164,7 +164,7 @@ test('the keys of the body are the members of the resource, by their names in th
   for (const [request, body, keys] of cases) assert.deepEqual(read(request, body).bodyKeys, keys, request)
 })
 
-test('names errors in the body relative to the resource', () => {
+test('an error in the body names the field relative to the resource', () => {
   refuses([
     ['POST /registry/v2/repos/a', 'body: is not valid JSON: Unexpected end of JSON input', '{"name":'],
     ['POST /registry/v2/repos/a', 'body: must be a JSON object', '[]'],
@@ -174,7 +174,7 @@ test('names errors in the body relative to the resource', () => {
   ])
 })
 
-test('query parameters are read in both spellings, nested with dots', () => {
+test('reads query parameters in both spellings, with dots for nested fields', () => {
   reads([
     ['GET /registry/v2/repos', {}],
     ['GET /registry/v2/repos?', {}],
@@ -211,7 +211,7 @@ test('query parameters are read in both spellings, nested with dots', () => {
   ])
 })
 
-test('splits a list at commas only if the contract declares it', () => {
+test('splits a list parameter at commas only if the contract declares this', () => {
   for (const [names, expected] of [
     ['x,y', ['x', 'y']],
     [',x,,', ['x']],
@@ -243,7 +243,7 @@ function filterWith(commas: boolean): DescMessage {
   return { ...desc, fields }
 }
 
-test('refuses a parameter without a valid meaning, with its name', () => {
+test('an error for an invalid parameter contains its name', () => {
   const integer = 'page_size: must be an integer'
   const form = 'must be <repo>[:<tags>], with commas between tags'
   const kinds = ['CLAIM_MATCH', 'STATIC', 'AWS_IDENTITY', 'SERVICE_PRINCIPAL'].map(
@@ -304,7 +304,7 @@ test('refuses a parameter without a valid meaning, with its name', () => {
   ])
 })
 
-test('ignores members outside of the mask', () => {
+test('ignores fields outside of the mask', () => {
   const others = '"nosuch":1,"uid":"other","name":5'
   reads([
     [
@@ -341,7 +341,7 @@ test('ignores members outside of the mask', () => {
   ])
 })
 
-test('lists of version 1 ignore the paging of older clients', () => {
+test('lists of version 1 ignore paging parameters of older clients', () => {
   reads([['GET /iam/v1/rolebindings?offset=0&limit=5&page=x', {}]])
   refuses([
     ['GET /iam/v1/rolebindings?offsets=0', 'offsets: is not a known parameter'],
@@ -350,7 +350,7 @@ test('lists of version 1 ignore the paging of older clients', () => {
   ])
 })
 
-test('limits the number of parameters, and of those for one list', () => {
+test('limits the number of parameters, and of values for one list', () => {
   const many = (n: number, name = 'uidp.ids') =>
     `GET /registry/v2/repos?${Array.from({ length: n }, () => `${name}=x`).join('&')}`
   const problemOf = (request: string) => violationOf(() => read(request))
@@ -360,7 +360,7 @@ test('limits the number of parameters, and of those for one list', () => {
   assert.equal(problemOf(`GET /registry/v2/repos?${'&'.repeat(100_000)}`), 'query: has more than 2000 parameters')
 })
 
-test('random requests are either read or refused with a field', () => {
+test('reads random requests, or refuses them with the name of a field', () => {
   const queries = [
     'a=b',
     'uidp.ids=%',

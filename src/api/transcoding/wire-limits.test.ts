@@ -34,7 +34,7 @@ test('counts fields and elements at all depths', () => {
   assert.equal(problem, `has more than ${count - 1} fields and elements`)
 })
 
-test('counts the numbers of a list, packed or not', () => {
+test('counts the numbers of a list, in packed and unpacked encoding', () => {
   const capabilities = Array.from({ length: 300 }, (_, i) => (i + 1) as Capability)
   const packed = toBinary(CreateRoleRequestSchema, create(CreateRoleRequestSchema, { role: { capabilities } }))
   assert.equal(wireProblem(CreateRoleRequestSchema, packed, { depth: 5, members: 302 }), undefined)
@@ -49,7 +49,7 @@ test('counts unknown fields', () => {
   }
 })
 
-test('counts the nesting of messages', () => {
+test('counts the nesting depth of messages', () => {
   let value = create(ValueSchema, { kind: { case: 'boolValue', value: true } })
   for (let i = 0; i < 10; i++) {
     const fields = { a: value }
@@ -61,7 +61,7 @@ test('counts the nesting of messages', () => {
   assert.equal(wireProblem(ValueSchema, bytes, { ...none, depth: 30 }), 'is nested deeper than 30 levels')
 })
 
-test('refuses encodings that the decoder would read differently from the count', () => {
+test('refuses encodings that the decoder would read differently from the counter', () => {
   const wrong: Record<string, string> = {
     'a text that is sent as a number': '0801',
     'a message that is longer than what is around it': '12020a05aaaaaaaaaa',
@@ -79,7 +79,7 @@ test('refuses encodings that the decoder would read differently from the count',
   }
 })
 
-test('the decoder never reads more than was counted, for any bytes', () => {
+test('the decoder never creates more than was counted, for any bytes', () => {
   let seed = 11
   const random = (below: number) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nameOf, parseBucket } from './bucket.ts'
 
-test('places a bucket at AWS unless an endpoint is named, in the host name or in the path', () => {
+test('uses a bucket at AWS unless an endpoint is set, with its name in the host name or the path', () => {
   const cases: [text: string, origin: string, path: string, prefix: string][] = [
     ['s3://blobs', 'https://blobs.s3.us-east-1.amazonaws.com', '', ''],
     ['s3://blobs/a/b/?region=eu-central-1', 'https://blobs.s3.eu-central-1.amazonaws.com', '', 'a/b/'],
@@ -18,7 +18,7 @@ test('places a bucket at AWS unless an endpoint is named, in the host name or in
   assert.equal(parseBucket('s3://blobs?timeout=2.5').timeoutMs, 2500)
 })
 
-test('refuses a setting that is not a valid bucket, with the reason', () => {
+test('refuses an invalid bucket setting, and names the reason', () => {
   for (const [text, reason] of [
     ['s3://', /./],
     ['s3://key:secret@blobs', /without a port and credentials/],

@@ -32,7 +32,7 @@ const get = { operation: 'GetObject', method: 'GET', key: 'c/00/y', retries: 0 }
 const head = { operation: 'HeadObject', method: 'HEAD', key: 'c/00/y', retries: 0 } as const
 const isBusy = (error: Error) => error instanceof StoreAway && error.reason === 'TOO_BUSY'
 
-test('fails to sign an address without credentials, and keeps secrets out of the reason', async () => {
+test('fails to sign a URL without credentials, and the error contains no secrets', async () => {
   const none = { get: () => Promise.reject(new Error('secret')), forget() {} }
   const client = createClient(parseBucket('s3://blobs'), none)
   await assert.rejects(client.addressOf('c/00/x', new Date(0), 300), (error: Error) => {
@@ -43,7 +43,7 @@ test('fails to sign an address without credentials, and keeps secrets out of the
 })
 
 for (const status of [400, 403]) {
-  test(`sends a HEAD again with other credentials after a ${status} without a code`, async () => {
+  test(`repeats a HEAD with new credentials after a ${status} without an error code`, async () => {
     let [count, served] = [1, 2]
     const madeOf = (at: number) => ({ accessKeyId: `key${at}`, secretAccessKey: 'b' })
     let kept = madeOf(count)
@@ -74,7 +74,7 @@ for (const status of [400, 403]) {
   })
 }
 
-test('keeps the clock of the store when the local clock is set', async (t) => {
+test('keeps the clock offset of the store when the local clock is set', async (t) => {
   const theirs = Date.parse('2026-03-01T12:00:00Z')
   t.mock.timers.enable({ apis: ['Date'], now: theirs - 600_000 })
   let ms = 0
@@ -169,7 +169,7 @@ test('slow readers delay only other slow readers, and only for a bounded time', 
   assert.equal(held.length, 0)
 })
 
-test('resumes an interrupted read before others begin, and frees its place at the end', slow, async () => {
+test('resumes an interrupted read before other reads start, and frees its slot at the end', slow, async () => {
   await using place = await slowStore()
   const { held, ranges, forClient } = place
   const first = text((await forClient()).stream())
@@ -190,7 +190,7 @@ test('resumes an interrupted read before others begin, and frees its place at th
   assert.ok(await forClient())
 })
 
-test('uses the local clock if the monotonic one may have stopped', async (t) => {
+test('uses the local clock if the monotonic clock may have stopped', async (t) => {
   const began = Date.parse('2026-03-01T12:00:00Z')
   t.mock.timers.enable({ apis: ['Date'], now: began })
   const answer: RequestListener = (_, res) => void res.setHeader('date', new Date().toUTCString()).end()

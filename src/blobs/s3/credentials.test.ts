@@ -57,7 +57,7 @@ const changed = async (source: CredentialSource, id: string): Promise<void> => {
 }
 const idOf = async (env: Environment) => (await createCredentials(env, 'us-east-1').get()).accessKeyId
 
-test('reads the environment first, then the profile in a file', async () => {
+test('reads credentials from the environment first, then from the profile in a file', async () => {
   using home = newFolder()
   mkdirSync(join(home.path, '.aws'))
   const other = join(home.path, 'other')
@@ -76,7 +76,7 @@ test('reads the environment first, then the profile in a file', async () => {
   await assert.rejects(idOf({ ...nowhere, HOME: '/nowhere' }), /there are no credentials/)
 })
 
-test('uses a replaced file after a minute', async () => {
+test('uses a replaced credentials file after a minute', async () => {
   using home = newFolder()
   const file = join(home.path, 'credentials')
   writeFileSync(file, `[default]\n${inFile('A')}`)
@@ -89,7 +89,7 @@ test('uses a replaced file after a minute', async () => {
   assert.equal((await source.get()).accessKeyId, 'B')
 })
 
-test('requests credentials of a container with its token, and again well before they expire', { timeout }, async () => {
+test('requests container credentials with a token, and again well before they expire', { timeout }, async () => {
   let now = start
   let fails = false
   let count = 0
@@ -126,7 +126,7 @@ test('requests credentials of a container with its token, and again well before 
   assert.equal((await source.get()).accessKeyId, 'A4')
 })
 
-test('does not wait for new credentials while the old ones are valid, and does not report that there are none', {
+test('does not wait for new credentials while the old ones are valid, and does not report them as missing', {
   timeout,
 }, async () => {
   let now = start
@@ -168,7 +168,7 @@ test('does not wait for new credentials while the old ones are valid, and does n
   await assert.rejects(source.get(), /status 500/)
 })
 
-test('waits for other credentials after a refusal, and returns the same ones if there are no others', async () => {
+test('waits for new credentials after a refusal, and returns the same ones if there are no others', async () => {
   let [fails, hangs] = [false, false]
   let count = 0
   let now = start
@@ -197,12 +197,12 @@ test('waits for other credentials after a refusal, and returns the same ones if 
   assert.notEqual(await source.get(), second)
 })
 
-test('requires the endpoint of a container to be on this machine or to use https', async () => {
+test('requires a container endpoint on this machine, or with https', async () => {
   const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://elsewhere.example.com/creds' }
   await assert.rejects(idOf(env), /must be an https URL or a URL of this machine/)
 })
 
-test('requests credentials of a machine with a token of its own', async () => {
+test('requests machine credentials with a session token', async () => {
   await using machine = await endpoint(({ method, url, headers }) => {
     if (method === 'PUT' && url === '/latest/api/token') return { body: 'T' }
     if (headers['x-aws-ec2-metadata-token'] !== 'T') return { status: 401, body: '' }
@@ -213,7 +213,7 @@ test('requests credentials of a machine with a token of its own', async () => {
   assert.equal(machine.asked.length, 3)
 })
 
-test('exchanges a token of the platform for credentials of a role, and reads it again each time', {
+test('exchanges a platform token for role credentials, and reads the token file again each time', {
   timeout,
 }, async () => {
   using folder = newFolder()

@@ -12,7 +12,7 @@ const host = 'examplebucket.s3.amazonaws.com'
 const now = new Date('2013-05-24T00:00:00Z')
 const signer = createSigner('us-east-1')
 
-test('signs the headers of requests as in the AWS examples', () => {
+test('signs request headers as in the AWS examples', () => {
   const get: Unsigned = { method: 'GET', host, path: '/test.txt', query: [], headers: { range: 'bytes=0-9' } }
   const put: Unsigned = {
     method: 'PUT',
@@ -57,7 +57,7 @@ test('signs the headers of requests as in the AWS examples', () => {
   }
 })
 
-test('signs an address as in the AWS example', () => {
+test('signs a URL as in the AWS example', () => {
   const get: Unsigned = { method: 'GET', host, path: '/test.txt', query: [], headers: {} }
   assert.equal(
     signer.queryFor(get, credentials, 86_400, now),
@@ -65,7 +65,7 @@ test('signs an address as in the AWS example', () => {
   )
 })
 
-test('uses another key for another day, secret or session', () => {
+test('uses a different key for a different day, secret or session', () => {
   const get: Unsigned = { method: 'GET', host, path: '/', query: [], headers: {} }
   const of = (other: object, at = now) =>
     signer.headersFor(get, { ...credentials, ...other }, sha256(''), at).authorization!.split('Signature=')[1]

@@ -55,7 +55,7 @@ for (const [there, isComplete] of [
 ] as const) {
   const found = there === undefined ? 'no object' : `an object of ${there / mebibyte} MiB`
   const ends = isComplete ? 'is finished' : 'is not finished'
-  test(`an upload of 17 MiB ${ends} if the response to its completion was lost and then there is ${found}`, async () => {
+  test(`an upload of 17 MiB ${ends} if the response to its completion is lost and the bucket then has ${found}`, async () => {
     let completions = 0
     await using place = await scene((req, res) => {
       if (req.method === 'POST' && req.url!.includes('uploadId=')) {
@@ -72,7 +72,7 @@ for (const [there, isComplete] of [
   })
 }
 
-test('asks again for a missing blob after a minute, and keeps it as missing for another minute', async () => {
+test('checks a missing blob again after a minute, and caches it as missing for another minute', async () => {
   let size: number | undefined
   await using place = await scene((req, res) => {
     if (req.method !== 'HEAD' || size === undefined) return false
@@ -102,7 +102,7 @@ test('asks again for a missing blob after a minute, and keeps it as missing for 
   assert.equal(asks(), 1)
 })
 
-test('treats a range behind the end of a shortened object as missing content, also for the next reader', async () => {
+test('treats a range after the end of a shortened object as missing content, also for the next reader', async () => {
   let status: number | undefined
   await using place = await scene((req, res) => {
     if (req.method !== 'GET' || !status) return false
@@ -122,7 +122,7 @@ test('treats a range behind the end of a shortened object as missing content, al
   assert.deepEqual(asked, [])
 })
 
-test('lists every possible name of a content exactly once in a week of collections', async () => {
+test('lists each possible content name exactly once during a week of garbage collections', async () => {
   await using place = await scene((req, res) => {
     if (!req.url!.includes('list-type=')) return false
     res.end('<ListBucketResult></ListBucketResult>')

@@ -7,13 +7,13 @@ import { createUpload, pieceBytes } from './upload.ts'
 
 const mebibyte = 1024 * 1024
 
-test('grows pieces with the content, up to a limit that fits into memory', () => {
+test('increases the part size with the content, up to a limit that fits into memory', () => {
   assert.equal(pieceBytes(0), 16 * mebibyte)
   assert.equal(pieceBytes(9000 * 20 * mebibyte), 20 * mebibyte)
   assert.equal(pieceBytes(Number.MAX_SAFE_INTEGER), 64 * mebibyte)
 })
 
-test('refuses content of more pieces than a bucket accepts before it sends a request', () => {
+test('refuses content with more parts than a bucket accepts before sending a request', () => {
   const memory = createMemory(mebibyte, {
     waitMs: 1,
     crowded: 'too many',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readProject, readProjects, versionOfFile } from './python-index.ts'
 
-test('finds the version of a file in its name, however the name of the project is spelled', () => {
+test('finds the version in a file name, for each spelling of the project name', () => {
   const files: Record<string, [project: string, version: string | undefined]> = {
     'Flask-2.0.tar.gz': ['flask', '2.0'],
     'flask-2.0-py3-none-any.whl': ['flask', '2.0'],
@@ -26,7 +26,7 @@ test('finds the version of a file in its name, however the name of the project i
     assert.equal(versionOfFile(project, file), version, file)
 })
 
-test('files of one version count together, spelled as the index spells it', () => {
+test('combines files of one version, spelled as in the index', () => {
   const file = (filename: string, size?: number, time?: string) => ({ filename, size, 'upload-time': time })
   const files = [
     file('lib-1.0-beta1.tar.gz', 10, '2026-01-02T00:00:00.000001Z'),
@@ -50,7 +50,7 @@ test('files of one version count together, spelled as the index spells it', () =
   assert.deepEqual(readProject('lib', { name: 'lib', files: [] }).versions, [])
 })
 
-test('projects are listed once each, and a name that is none is named', () => {
+test('lists each project once, and names an invalid project name', () => {
   assert.deepEqual(readProjects({ projects: [{ name: 'B_b' }, { name: 'a' }, { name: 'b.b' }] }), ['b-b', 'a'])
   for (const projects of [undefined, {}, [{}], [{ name: 7 }], [{ name: '../a' }], [{ name: 'a' }, null]]) {
     assert.throws(() => readProjects({ projects }), /must be/)

@@ -16,7 +16,7 @@ const packagesIn = (files: Record<string, Uint8Array | string>): Package[] => co
 const namesIn = (files: Record<string, Uint8Array | string>) => packagesIn(files).map(({ name }) => name)
 const damaged = { name: 'Unreadable', reason: 'DAMAGED' }
 
-test('an apk database gives name, version, origin and architecture of each package', () => {
+test('reads name, version, origin and architecture of each package from an apk database', () => {
   const packages = packagesIn({ [apk]: fixture('contents/alpine-3.10/installed') })
   assert.equal(packages.length, 14)
   assert.deepEqual(
@@ -32,7 +32,7 @@ test('an apk database gives name, version, origin and architecture of each packa
   )
 })
 
-test('every apk database of the fixtures is read in full', () => {
+test('reads each apk database of the fixtures completely', () => {
   const counts = {
     'alpine-2016': 15,
     'alpine-3.11': 14,
@@ -45,13 +45,13 @@ test('every apk database of the fixtures is read in full', () => {
   }
 })
 
-test('a database with a broken line is not read in part', () => {
+test('reads nothing from a database with a broken line', () => {
   assert.throws(() => contentsOf({ [apk]: fixture('contents/negative/apk-corrupt') }), damaged)
   assert.throws(() => contentsOf({ [`${dpkg}.d/corrupt`]: fixture('contents/negative/dpkg-corrupt') }), damaged)
   assert.throws(() => contentsOf({ [apk]: 'P:a\nV:1\n\n\0\0\0\0' }), damaged)
 })
 
-test('gives a gap for a record without a name or a version', () => {
+test('reports a coverage gap for a record without a name or a version', () => {
   const text = 'P:a\n\n\nV:1\n\nP:b\nV:2\n\nA:x86_64'
   const deb =
     'Package: a\n\nVersion: 1\nStatus: install ok installed\n\nPackage: gone\nStatus: purge ok not-installed\n'
@@ -72,7 +72,7 @@ test('gives a gap for a record without a name or a version', () => {
   )
 })
 
-test('gives a package or a gap for every entry of the databases of the fixtures', () => {
+test('reports a package or a coverage gap for each entry of the databases in the fixtures', () => {
   const images = ['alpine-2016', 'alpine-3.10', 'alpine-3.11', 'alpine-14-packages', 'alpine-2-packages']
   for (const image of images) {
     const text = fixture(`contents/${image}/installed`).toString()
@@ -88,7 +88,7 @@ test('gives a package or a gap for every entry of the databases of the fixtures'
   }
 })
 
-test('counts packages of dpkg in every state in which they have files on disk', () => {
+test('reads dpkg packages in each state with files on disk', () => {
   const database = (status: string) => ({ [dpkg]: `Package: a\nStatus: ${status}\nVersion: 1\n` })
   const present = ['unpacked', 'half-configured', 'half-installed', 'triggers-pending', 'triggers-awaited']
   const statuses = [...present.map((state) => `install ok ${state}`), 'hold ok installed', 'deinstall ok installed']
@@ -100,7 +100,7 @@ test('counts packages of dpkg in every state in which they have files on disk', 
   }
 })
 
-test('a record without a name or a version is no package', () => {
+test('a record without a name or a version is not a package', () => {
   assert.deepEqual(namesIn({ [`${dpkg}.d/empty`]: fixture('contents/negative/dpkg-empty') }), [])
   assert.deepEqual(namesIn({ [`${dpkg}.d/many`]: fixture('contents/dpkg-status-d/multiple') }), [
     'tzdata',
@@ -109,7 +109,7 @@ test('a record without a name or a version is no package', () => {
   assert.deepEqual(namesIn({ [apk]: 'P:a\n\nV:1\n\nP:b\nV:2\n' }), ['b'])
 })
 
-test('a dpkg database gives the source package too, with its version where that differs', () => {
+test('reads the source package from a dpkg database, with its version if it differs', () => {
   const packages = packagesIn({ [dpkg]: fixture('contents/ubuntu-18.04/status') })
   assert.equal(packages.length, 90)
   const shown = (name: string) => packages.find((found) => found.name === name)
@@ -124,7 +124,7 @@ test('a dpkg database gives the source package too, with its version where that 
   )
 })
 
-test('lists only installed packages, and treats a file of status.d without a status as installed', () => {
+test('lists only installed packages, and treats a file in status.d without a status as installed', () => {
   const of = (name: string) => namesIn({ [`${dpkg}.d/${name}`]: fixture(`contents/dpkg-status-d/${name}`) })
   assert.deepEqual(of('deinstall'), ['linux-image-6.14.0-1012-aws'])
   assert.equal(of('coreutils-relationships').length, 9)
@@ -136,13 +136,13 @@ test('lists only installed packages, and treats a file of status.d without a sta
   )
 })
 
-test('joins several databases of one image, and lists a package in two of them once', () => {
+test('combines several databases of one image, and lists a package in two of them once', () => {
   const text = 'P:b\nV:1\nA:x86_64\n\nP:a\nV:2\nA:x86_64\n'
   const deb = 'Package: a\nVersion: 2\nStatus: install ok installed\n'
   assert.deepEqual(namesIn({ [apk]: text, [`usr/${apk}`]: text, [dpkg]: deb, [`${dpkg}.d/a`]: deb }), ['a', 'b', 'a'])
 })
 
-test('without a database nothing is known; with an empty one nothing is installed', () => {
+test('without a database, the packages are unknown; with an empty one, no packages are installed', () => {
   const nothing = { packages: [], distribution: { id: '', version: '' }, hasDatabase: false, gaps: [] }
   assert.deepEqual(contentsOf({ 'etc/os-release': 'ID=a' }), { ...nothing, distribution: { id: 'a', version: '' } })
   assert.equal(contentsOf({}), undefined)
@@ -150,7 +150,7 @@ test('without a database nothing is known; with an empty one nothing is installe
   assert.deepEqual(contentsOf({ [apk]: '' }), { ...nothing, hasDatabase: true })
 })
 
-test('reports a gap for a distribution whose database is empty or missing', () => {
+test('reports a coverage gap for a distribution with an empty or missing database', () => {
   const release = { 'etc/os-release': 'ID=debian\nVERSION_ID="12"' }
   const gapsOf = (files: Record<string, string>) =>
     withMissingDatabase(contentsOf(files)!).gaps.map(({ reason, message }) => `${reason} ${message}`)
@@ -160,7 +160,7 @@ test('reports a gap for a distribution whose database is empty or missing', () =
   assert.deepEqual(gapsOf({ [apk]: '' }), [])
 })
 
-test('reads id and version from os-release, quoted or not, and neither if they are missing', () => {
+test('reads id and version from os-release, with or without quotes, and neither if missing', () => {
   const of = (name: string) =>
     Object.values(readOsRelease(fixture(`contents/os-release/${name}.os-release`).toString()))
   assert.deepEqual(of('syft-wolfi'), ['wolfi', '20220914'])
@@ -173,7 +173,7 @@ test('reads id and version from os-release, quoted or not, and neither if they a
   assert.deepEqual(Object.values(readOsRelease('ID=\'a b\'\nID="c\\"d"\nVERSION_ID=\n')), ['c"d', ''])
 })
 
-test('os-release of openEuler names its service pack in the long version only', () => {
+test('reads the service pack of openEuler from the long version in os-release', () => {
   const text = 'ID="openEuler"\nVERSION="22.03 (LTS-SP3)"\nVERSION_ID="22.03"\n'
   assert.deepEqual(readOsRelease(text), { id: 'openEuler', version: '22.03-LTS-SP3' })
   const versionOf = (long: string) => readOsRelease(`ID=openEuler\nVERSION="${long}"\nVERSION_ID="22.03"`).version
@@ -183,7 +183,7 @@ test('os-release of openEuler names its service pack in the long version only', 
   assert.equal(readOsRelease('ID=openEuler\nVERSION_ID=24.03').version, '24.03')
 })
 
-test('more packages or longer texts than any image has are refused', () => {
+test('refuses more packages or longer texts than any real image has', () => {
   const many = Array.from({ length: 20_001 }, (_, i) => `P:p${i}\nV:1\n`).join('\n')
   const limit = { name: 'Unreadable', reason: 'LIMIT_EXCEEDED' }
   assert.throws(() => contentsOf({ [apk]: many }), limit)
@@ -192,7 +192,7 @@ test('more packages or longer texts than any image has are refused', () => {
   assert.throws(() => contentsOf({ [apk]: `P:${'x'.repeat(513)}\nV:1\n` }), limit)
 })
 
-test('assigns no release to an image that uses repositories of Alpine edge alone, whatever its os-release has', () => {
+test('assigns no release to an image with only Alpine edge repositories, whatever its os-release contains', () => {
   const alpine = { id: 'alpine', version: '3.16' }
   const [edge, stable] = ['https://a.test/alpine/edge/main\n', 'https://a.test/alpine/v3.16/main\n']
   assert.equal(onBranch(alpine, `# now\n${edge}${edge}`).version, 'edge')

@@ -28,7 +28,7 @@ const pom = (group: string, artifact: string, version: string) => ({
   [`META-INF/maven/${group}/${artifact}/pom.properties`]: `#x\nversion=${version}\ngroupId=${group}\nartifactId=${artifact}\n`,
 })
 
-test('finds packages of Python by their metadata, under their normalized names', async () => {
+test('finds Python packages by their metadata, with normalized names', async () => {
   const files = {
     [`${site}/Django-4.2.1.dist-info/METADATA`]:
       'Metadata-Version: 2.1\r\nName: Django\r\nVersion: 4.2.1\r\n\r\nName: no\n',
@@ -50,7 +50,7 @@ test('finds packages of Python by their metadata, under their normalized names',
   ])
 })
 
-test('finds packages of npm in node_modules, and not parts of a package', async () => {
+test('finds npm packages in node_modules, but not parts of a package', async () => {
   const json = (name: string, version: string) => JSON.stringify({ name, version })
   const files = {
     'app/package.json': json('app', '1.0.0'),
@@ -77,7 +77,7 @@ test('finds packages of npm in node_modules, and not parts of a package', async 
   assert.deepEqual([found?.hasDatabase, found?.distribution], [false, { id: '', version: '' }])
 })
 
-test('gems are found by their specifications', async () => {
+test('finds gems by their specifications', async () => {
   const folder = 'usr/local/bundle/specifications'
   const files = {
     [`${folder}/rails-7.0.4.gemspec`]:
@@ -91,7 +91,7 @@ test('gems are found by their specifications', async () => {
   assert.deepEqual(await gapsOf(files), [`UNIDENTIFIED ${folder}/odd.gemspec`])
 })
 
-test('reads Java archives from their Maven properties, also one level deep, and else from the manifest', async () => {
+test('reads Java archives from Maven properties, also one level deep, or else from the manifest', async () => {
   const inner = zipOf(pom('org.apache.logging.log4j', 'log4j-core', '2.14.1'))
   const app = zipOf({ ...pom('com.acme', 'app', '1.0'), 'BOOT-INF/lib/log4j-core-2.14.1.jar': inner, 'x/Y.class': 'z' })
   const manifest =
@@ -122,7 +122,7 @@ test('reads Java archives from their Maven properties, also one level deep, and 
   ])
 })
 
-test('reports gaps for archives that are damaged, forged or bombs, and reads the others', async () => {
+test('reports coverage gaps for damaged, forged and decompression-bomb archives, and reads the others', async () => {
   const good = zipOf(pom('com.acme', 'good', '1'))
   const files = {
     'a/torn.jar': good.subarray(0, good.length - 30),
@@ -155,7 +155,7 @@ const modules = [
   'build\t-compiler=gc',
 ].join('\n')
 
-test('reads the modules of Go programs, their replacements, and the release of Go', async () => {
+test('reads the modules of Go programs, their replacements, and the Go release', async () => {
   const found = await contentsOf([{ 'usr/bin/server': goProgram('go1.21.3', modules) }])
   assert.deepEqual(
     found?.packages.map(({ kind, name, version, locations }) => [kind, name, version, locations]),
@@ -177,14 +177,14 @@ test('reads the modules of Go programs, their replacements, and the release of G
   }
 })
 
-test('the information of a program is found wherever the pieces are cut that it comes in', async () => {
+test('finds the build information of a Go program wherever its data is split into chunks', async () => {
   const program = { x: goProgram('go1.21.3', modules) }
   for (const chunk of [1, 7, 511, 4999]) {
     assert.equal((await contentsOf([program], {}, chunk))?.packages.length, 4, String(chunk))
   }
 })
 
-test('ignores files that only look like a program of Go, and reports a gap for a program of Go before 1.18', async () => {
+test('ignores files that only look like a Go program, and reports a coverage gap for programs before Go 1.18', async () => {
   const magic = Buffer.from('\xff Go buildinf:', 'latin1')
   const elf = Buffer.from('\x7fELF', 'latin1')
   assert.equal(await contentsOf([{ x: Buffer.concat([magic, goProgram('go1.21.3', modules)]) }]), undefined)
@@ -204,7 +204,7 @@ test('ignores files that only look like a program of Go, and reports a gap for a
   assert.deepEqual(await gapsOf({ x: often }), ['LIMIT_EXCEEDED x'])
 })
 
-test('upper layers take packages away and replace them, folders and all', async () => {
+test('upper layers delete and replace packages, including whole folders', async () => {
   const [a, b] = ['app/node_modules/a/package.json', 'app/node_modules/b/package.json']
   const lower = { [a]: '{"name":"a","version":"1.0.0"}', [b]: '{"name":"b","version":"1.0.0"}' }
   assert.deepEqual(await shown(lower, { 'app/node_modules/.wh.a': '' }), ['npm b 1.0.0'])
@@ -217,7 +217,7 @@ test('upper layers take packages away and replace them, folders and all', async 
   assert.deepEqual(await shown({ 'bin/x': goProgram('go1.21.3', '') }, { 'bin/x': 'a script now' }), [])
 })
 
-test('gives packages of languages the package of the distribution that installed them as owner', async () => {
+test('the owner of a language package is the distribution package that installed it', async () => {
   const meta = (name: string) => `Name: ${name}\nVersion: 1.0\n`
   const apk = `P:py3-a\nV:3-r0\nF:usr/lib/python3\nR:x\nF:${site}/a-1.0.dist-info\nR:METADATA\n\nP:other\nV:1\nF:bin\nR:x\n`
   const alpine = await contentsOf([
@@ -247,20 +247,20 @@ test('gives packages of languages the package of the distribution that installed
   assert.deepEqual(owners(await contentsOf([gone])), { a: undefined })
 })
 
-test('reports no gap for an unidentified file that a package of the distribution owns', async () => {
+test('reports no coverage gap for an unidentified file of a distribution package', async () => {
   const jar = { 'usr/lib/jvm/lib/jrt-fs.jar': zipOf({ 'META-INF/MANIFEST.MF': 'Specification-Title: Java\n' }) }
   const apk = { 'lib/apk/db/installed': 'P:openjdk\nV:21-r0\nF:usr/lib/jvm/lib\nR:jrt-fs.jar\n' }
   assert.deepEqual(await gapsOf({ ...jar, ...apk }), [])
   assert.deepEqual(await gapsOf(jar), ['UNIDENTIFIED usr/lib/jvm/lib/jrt-fs.jar'])
 })
 
-test('a database of rpm in an unknown format is a gap', async () => {
+test('reports a coverage gap for an rpm database in an unknown format', async () => {
   assert.deepEqual(await gapsOf({ 'var/lib/rpm/rpmdb.sqlite': 'SQLite format 3' }), [
     'UNSUPPORTED var/lib/rpm/rpmdb.sqlite',
   ])
 })
 
-test('more than any image has is cut off, and that it was is a gap', async () => {
+test('cuts off more packages than any real image has, and reports a coverage gap', async () => {
   const file = (i: number) => ({ [`node_modules/p${i}/package.json`]: `{"name":"p${i}","version":"1.0.0"}` })
   const many = Object.assign({}, ...Array.from({ length: 12 }, (_, i) => file(i))) as LayerEntries
   const found = await contentsOf([many], { languageFiles: 10 })
@@ -275,7 +275,7 @@ test('more than any image has is cut off, and that it was is a gap', async () =>
   assert.deepEqual([large?.packages.length, large?.gaps[0]?.reason], [5000, 'LIMIT_EXCEEDED'])
 })
 
-test('a qualifier in the name of an archive belongs to the version, and a classifier does not', async () => {
+test('a qualifier in an archive name belongs to the version, and a classifier does not', async () => {
   const jdbc = zipOf(pom('com.acme', 'jdbc', '12.10.2'))
   const found = await contentsOf([
     {

@@ -30,7 +30,7 @@ class Naive {
   }
 }
 
-test('leaves the same files as layers applied to a plain list of files', () => {
+test('keeps the same files as applying the layers to a plain list of files', () => {
   const random = randomFrom(54)
   for (let round = 0; round < 300; round++) {
     const [tree, naive] = [new ImageTree<number>(), new Naive()]
@@ -54,7 +54,7 @@ test('leaves the same files as layers applied to a plain list of files', () => {
   }
 })
 
-test('does not count paths that a whiteout has removed', () => {
+test('does not count paths that a whiteout removed', () => {
   const tree = new ImageTree<string>()
   tree.nextLayer()
   tree.set(['a', 'b'], 'x', 5)

@@ -22,7 +22,7 @@ const scanTars = async (...layers: LayerEntries[]) => {
 }
 const unreadable = (reason: string) => ({ name: 'Unreadable', reason })
 
-test('the package database is found however the layer is compressed and however its name is written', async () => {
+test('finds the package database in each compression and each spelling of its path', async () => {
   const database = fixture('contents/alpine-3.10/installed')
   const files: LayerEntries = { 'bin/busybox': Buffer.alloc(200_000, 1), [apk]: database, 'etc/passwd': 'root' }
   const archive = await tarOf(files)
@@ -55,7 +55,7 @@ function skippable(content: Buffer, number = 0): Buffer {
   return Buffer.concat([head, content])
 }
 
-test('reads zstd layers of several frames, with skippable frames around and between them', async () => {
+test('reads zstd layers with several frames, and with skippable frames around and between them', async () => {
   const database = fixture('contents/alpine-3.10/installed')
   const archive = await tarOf({ 'etc/passwd': 'root', [apk]: database, 'var/cache/x': Buffer.alloc(300_000, 7) })
   const frames = [archive.subarray(0, 512), archive.subarray(512, 5000), archive.subarray(5000)].map((one, i) =>
@@ -72,7 +72,7 @@ test('reads zstd layers of several frames, with skippable frames around and betw
   assert.equal(readFiles(await scan([stored(members)]))?.packages.length, 14)
 })
 
-test('refuses a zstd layer that is cut off, also within a skippable frame or behind the first frame', async () => {
+test('refuses a truncated zstd layer, also in a skippable frame or after the first frame', async () => {
   const frame = zstdCompressSync(await tarOf({ [apk]: 'P:a\n' }))
   const broken = [
     [frame, skippable(Buffer.alloc(64)).subarray(0, 40)],
@@ -83,7 +83,7 @@ test('refuses a zstd layer that is cut off, also within a skippable frame or beh
   for (const parts of broken) await assert.rejects(scan([stored(Buffer.concat(parts))]), unreadable('DAMAGED'))
 })
 
-test('only the files at the root of the image count', async () => {
+test('reads package databases only at the root of the image', async () => {
   const database = fixture('contents/mixed-coverage/installed')
   const found = await scanTars({
     [`pkgs/${apk}`]: 'P:b\n',
@@ -100,7 +100,7 @@ test('an upper layer replaces the files of a lower one', async () => {
   assert.deepEqual(found, { [apk]: 'new', 'etc/os-release': 'ID=a', [`${folder}/a`]: 'a', [`${folder}/b`]: 'b' })
 })
 
-test('a whiteout hides a file or a folder of the layers below, and nothing of its own layer', async () => {
+test('a whiteout hides a file or a folder of lower layers, but not of its own layer', async () => {
   const lower = { [apk]: 'old', [`${folder}/a`]: 'a', [`${folder}/b`]: 'b' }
   assert.deepEqual(await scanTars(lower, { [`${folder}/.wh.a`]: '' }), { [apk]: 'old', [`${folder}/b`]: 'b' })
   assert.deepEqual(await scanTars(lower, { 'var/lib/.wh.dpkg': '' }), { [apk]: 'old' })
@@ -109,7 +109,7 @@ test('a whiteout hides a file or a folder of the layers below, and nothing of it
   assert.deepEqual(await scanTars(lower, readded), { [apk]: 'old', [`${folder}/a`]: 'mine', [`${folder}/c`]: 'c' })
 })
 
-test('hides the content below the folder of an opaque whiteout, wherever the whiteout is in the layer', async () => {
+test('hides the content of lower layers in a folder with an opaque whiteout, wherever the whiteout is in its layer', async () => {
   const lower = { [apk]: 'old', [`${folder}/a`]: 'a' }
   const upper = { [`${folder}/b`]: 'b', [`${folder}/.wh..wh..opq`]: '' }
   assert.deepEqual(await scanTars(lower, upper), { [apk]: 'old', [`${folder}/b`]: 'b' })
@@ -117,7 +117,7 @@ test('hides the content below the folder of an opaque whiteout, wherever the whi
   assert.deepEqual(await scanTars(lower, { 'lib/apk/.wh..wh..opq': '' }, {}), { [`${folder}/a`]: 'a' })
 })
 
-test('hides a file when an entry of any type replaces it or one of its folders', async () => {
+test('an entry of any type hides a file with the same path or below it', async () => {
   const lower = { [apk]: 'old' }
   for (const type of ['symlink', 'link', 'fifo', 'character-device', 'block-device'] as const) {
     const gap = type.endsWith('link') ? { [apk]: '' } : {}
@@ -129,7 +129,7 @@ test('hides a file when an entry of any type replaces it or one of its folders',
   assert.deepEqual(await scanTars(lower, { lib: undefined, 'lib/apk': undefined }), lower)
 })
 
-test('links are never followed and names never lead out', async () => {
+test('never follows links, and paths never lead out of the image', async () => {
   const target = { 'x/installed': 'P:a\n', [apk]: { type: 'link', linkname: 'x/installed' } } as const
   assert.deepEqual(await scanTars(target), { [apk]: '' }, 'a gap and no content')
   assert.deepEqual(await scanTars({ lib: { type: 'symlink', linkname: '/etc' }, 'etc/apk/db/installed': 'P:a\n' }), {})
@@ -148,14 +148,14 @@ test('links are never followed and names never lead out', async () => {
   })
 })
 
-test('a path of any length that pax headers give is the path', async () => {
+test('uses the path from pax headers, of any length', async () => {
   const long = `${'x/'.repeat(2000)}end`
   assert.deepEqual(await scanTars({ [long]: 'y', [apk]: 'P:a\n' }), { [apk]: 'P:a\n' })
   const renamed = { x: { pax: { path: apk } } } as unknown as LayerEntries
   assert.deepEqual(await scanTars(renamed), { [apk]: '' })
 })
 
-test('every limit ends the reading with its reason', async () => {
+test('each limit stops reading, with its reason', async () => {
   const archive = await tarOf({ a: 'x'.repeat(5000), b: 'y', [apk]: 'P:a\n'.repeat(300) })
   const limit = unreadable('LIMIT_EXCEEDED')
   const cases: Partial<ScanLimits>[] = [
@@ -173,7 +173,7 @@ test('every limit ends the reading with its reason', async () => {
   assert.equal((await scan([stored(archive), stored(archive)], bounds)).length, 1)
 })
 
-test('the limit on kept bytes counts all layers', async () => {
+test('the limit on kept bytes applies to all layers together', async () => {
   const [below, above] = await Promise.all([
     tarOf({ [apk]: 'x'.repeat(600) }),
     tarOf({ 'etc/os-release': 'x'.repeat(600) }),
@@ -186,7 +186,7 @@ test('the limit on kept bytes counts all layers', async () => {
   assert.equal((await scan([stored(below), away, stored(above)], { keptBytes: 1199 })).length, 1)
 })
 
-test('bombs are cut off at the limit, in whatever they pack their bytes', async () => {
+test('stops reading decompression bombs at the limit, whatever the compression', async () => {
   const zeros = Buffer.alloc(64 * 2 ** 20)
   const inFile = await tarOf({ zeros })
   const limits = { bytes: 2 ** 20 }
@@ -199,7 +199,7 @@ test('bombs are cut off at the limit, in whatever they pack their bytes', async 
   await assert.rejects(scan([stored(emptyMembers)], limits), unreadable('LIMIT_EXCEEDED'))
 })
 
-test('a stream without end is cut off too, and closed', async () => {
+test('stops and closes an endless stream', async () => {
   let closed = false
   async function* endless() {
     try {
@@ -212,7 +212,7 @@ test('a stream without end is cut off too, and closed', async () => {
   assert.ok(closed)
 })
 
-test('a header that announces more than follows, or more than there can be, is refused', async () => {
+test('refuses a header that announces more bytes than follow, or than are possible', async () => {
   const archive = await tarOf({ [apk]: 'P:a\n'.repeat(1000) })
   const damaged = unreadable('DAMAGED')
   await assert.rejects(scan([stored(archive.subarray(0, 700))]), damaged)
@@ -237,7 +237,7 @@ function withChecksum(archive: Buffer): Buffer {
   return archive
 }
 
-test('aborts the signal of a layer whenever it is no longer read', async () => {
+test('aborts the signal of a layer as soon as the layer is no longer read', async () => {
   const archive = await tarOf({ [apk]: 'P:a\n' })
   for (const bytes of [archive, Buffer.from('garbage'), Buffer.alloc(0), gzipSync(archive).subarray(0, 30)]) {
     const signals: AbortSignal[] = []
@@ -253,12 +253,12 @@ test('aborts the signal of a layer whenever it is no longer read', async () => {
   }
 })
 
-test('a layer without bytes is an empty layer', async () => {
+test('a layer of zero bytes is an empty layer', async () => {
   assert.deepEqual(await scan([stored(), stored(Buffer.alloc(1024)), stored(gzipSync(Buffer.alloc(1024)))]), [])
   assert.deepEqual(await scan([]), [])
 })
 
-test('a store that fails is not the fault of the image', async () => {
+test('an error of the blob store does not mark the image as unreadable', async () => {
   const failing = new Error('disk')
   async function* broken() {
     yield gzipSync('x').subarray(0, 8)
@@ -268,7 +268,7 @@ test('a store that fails is not the fault of the image', async () => {
   await assert.rejects(scan([() => Promise.reject(failing)]), failing)
 })
 
-test('a store that stalls ends at the time limit or when the caller gives up', async () => {
+test('a stalled blob store ends the read at the time limit, or when the caller cancels it', async () => {
   const never = new Promise<never>(() => {})
   async function* stalled() {
     yield Buffer.alloc(512)

@@ -16,7 +16,7 @@ const symlink = (linkname: string) => ({ type: 'symlink' as const, linkname })
 const python = { 'usr/lib/python3/a-1.dist-info/METADATA': 'Name: a\nVersion: 1\n' }
 const apk = 'P:a\nV:1\n'
 
-test('gives one gap for each database of a package manager that is not read, with the number of packages', async () => {
+test('reports one coverage gap for each unsupported package database, with the number of packages', async () => {
   const unread: [database: string, manager: string, paths: string[]][] = [
     ['var/lib/pacman/local', 'pacman', ['var/lib/pacman/local/a-1/desc', 'var/lib/pacman/local/b-1/desc']],
     ['opt/conda/conda-meta', 'conda', ['opt/conda/conda-meta/a-1.json', 'opt/conda/conda-meta/b-1.json']],
@@ -35,7 +35,7 @@ test('gives one gap for each database of a package manager that is not read, wit
   }
 })
 
-test('reports one gap for each package manager whose databases are in folders too deep to keep', async () => {
+test('reports one coverage gap for each package manager with databases in folders that are too deep', async () => {
   const deep = (parts: number) => 'a/'.repeat(parts)
   assert.deepEqual(
     await gapsOf({
@@ -51,7 +51,7 @@ test('reports one gap for each package manager whose databases are in folders to
   )
 })
 
-test('gives a gap for a database behind a link that leads to no file that is read', async () => {
+test('reports a coverage gap for a database behind a link to a file that is not read', async () => {
   for (const [path, target] of [
     ['lib/apk/db/installed', '/opt/installed'],
     ['lib/apk', '/opt/apk'],
@@ -68,7 +68,7 @@ test('gives a gap for a database behind a link that leads to no file that is rea
   assert.equal((await gapsOf({ 'usr/share/rpm/rpmdb.sqlite': hard })).length, 1)
 })
 
-test('reports no gap for links to databases that are read, and for links elsewhere', async () => {
+test('reports no coverage gap for links to databases that are read, nor for links to other paths', async () => {
   const database = { 'usr/lib/apk/db/installed': apk }
   for (const links of [
     { lib: symlink('usr/lib') },
@@ -84,7 +84,7 @@ test('reports no gap for links to databases that are read, and for links elsewhe
   assert.deepEqual(release, ['etc/os-release UNSUPPORTED the file is a link to opt/os-release, which was not read'])
 })
 
-test('reads databases of images that other scanners found empty, or gives a gap', async () => {
+test('reads databases of images that other scanners reported as empty, or reports a coverage gap', async () => {
   const object = 'sysroot/ostree/repo/objects/ab/cdef.file'
   const link = { type: 'link' as const, linkname: object }
   const bootc = await gapsOf({ [object]: 'SQLite format 3\0', 'usr/share/rpm/rpmdb.sqlite': link })

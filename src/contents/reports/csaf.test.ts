@@ -51,7 +51,7 @@ const refused = (bytes: Uint8Array, reason: string) =>
     (error) => error instanceof Unreadable && error.reason === reason,
   )
 
-test('products of one status with the same reason are one statement, by their package URLs, hashes or names', () => {
+test('merges products with the same status and reason into one statement, identified by package URLs, hashes or names', () => {
   const report = readScanReport(
     csaf([
       {
@@ -95,7 +95,7 @@ test('products of one status with the same reason are one statement, by their pa
   assert.deepEqual([...new Set(report.statements!.flatMap(({ aliases }) => aliases))], ['ACME-1'])
 })
 
-test('treats a component of a product as its part, and a component of an unknown product as part of an unknown one', () => {
+test('a component of a known product is a part of it; a component of an unknown product is a part of an unknown one', () => {
   const status = { known_not_affected: ['app:zlib', 'nowhere:zlib', 'zlib'] }
   const [one] = statementsIn(csaf([{ cve: 'CVE-2026-1', product_status: status }]))
   assert.deepEqual(one!.products, Array(3).fill('pkg:apk/alpine/zlib@1.2.11-r0'))
@@ -112,7 +112,7 @@ test('ignores a status without products, and a vulnerability without a name', ()
   refused(csaf([{ product_status: { fixed: ['app'] } }]), 'DAMAGED')
 })
 
-test('refuses a document that is no VEX, a draft, or above a limit', () => {
+test('refuses a document that is not VEX, a draft, or above a limit', () => {
   refused(csaf([], { category: 'csaf_security_advisory' }), 'UNSUPPORTED')
   refused(csaf([], { tracking: { status: 'draft' } }), 'UNSUPPORTED')
   const many = Array.from({ length: 20_001 }, (_, i) => product(`p${i}`))
@@ -123,7 +123,7 @@ test('refuses a document that is no VEX, a draft, or above a limit', () => {
   refused(csaf([], {}, { product_groups: [...groups, ...groups] }), 'LIMIT_EXCEEDED')
 })
 
-test('products beyond a hundred are another statement, and branches may nest deeply', () => {
+test('splits a statement with more than a hundred products, and supports deeply nested branches', () => {
   const names = Array.from({ length: 150 }, (_, i) => product(`p${i}`, { purl: `pkg:npm/p${i}` }))
   const status = { known_not_affected: names.map(({ product_id }) => product_id) }
   const said = statementsIn(csaf([{ cve: 'CVE-2026-1', product_status: status }], {}, { full_product_names: names }))

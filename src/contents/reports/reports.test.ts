@@ -31,7 +31,7 @@ for (const name of [
   'distroless-python27',
   'centos-7',
 ]) {
-  test(`nothing of Trivy's report of ${name} is lost`, () => {
+  test(`keeps all data in the Trivy report of ${name}`, () => {
     const bytes = file(`trivy-${name}`)
     const report = readScanReport(bytes)
     assert.deepEqual([report.format, report.tool], ['trivy', { name: 'trivy', version: 'dev' }])
@@ -57,7 +57,7 @@ for (const name of [
   })
 }
 
-test('maps the fix states of Trivy to those of version 1', () => {
+test('maps fix states of Trivy to those of version 1', () => {
   const one = (Status: string) => {
     const Vulnerabilities = [
       { VulnerabilityID: 'CVE-2026-1', PkgName: 'a', InstalledVersion: '1', Severity: 'LOW', Status },
@@ -67,7 +67,7 @@ test('maps the fix states of Trivy to those of version 1', () => {
   assert.deepEqual(['affected', 'will_not_fix', 'end_of_life', 'fix_deferred', 'odd'].map(one), [2, 3, 3, 2, 0])
 })
 
-test('the report of Grype keeps package URLs, files, scores, advisories and the age of its database', () => {
+test('a Grype report keeps package URLs, files, scores, advisories and the age of its database', () => {
   const report = readScanReport(file('grype-rhel8-excerpt'))
   assert.deepEqual(
     [report.format, report.tool.version, report.dbBuildTime],
@@ -89,13 +89,13 @@ test('the report of Grype keeps package URLs, files, scores, advisories and the 
   )
 })
 
-test('a package without a package URL gets one of its name and version', () => {
+test('a package without a package URL gets one from its name and version', () => {
   const [one] = readScanReport(file('grype-image-synthetic')).vulnerabilities
   assert.deepEqual(one?.packages, [{ purl: 'pkg:generic/package-1@1.1.1', name: 'package-1', version: '1.1.1' }])
   assert.deepEqual(one?.fix.versions, ['1.2.1', '2.1.3', '3.4.0'])
 })
 
-test('a vulnerability is known by its CVE, if the scanner names one', () => {
+test('identifies a vulnerability by its CVE, if the scanner names one', () => {
   const match = (id: string, ...related: string[]) => ({
     vulnerability: { id, severity: 'High' },
     relatedVulnerabilities: related.map((other) => ({ id: other })),
@@ -124,14 +124,14 @@ test('reads ratings, fixes and affected components from CycloneDX', () => {
   assert.deepEqual(one?.packages, [{ purl: 'pkg:npm/jquery@3.3.9', name: 'jquery', version: '3.3.9' }])
 })
 
-test('keeps a vulnerability that a CycloneDX analysis dismisses, with its analysis', () => {
+test('keeps a vulnerability dismissed in a CycloneDX analysis, with this analysis', () => {
   const analysis = { state: 'not_affected', justification: 'code_not_reachable' }
   const document = { bomFormat: 'CycloneDX', specVersion: '1.6', vulnerabilities: [{ id: 'CVE-2026-1', analysis }] }
   const [one] = readScanReport(packed(document)).vulnerabilities
   assert.deepEqual([one?.id, one?.details], ['CVE-2026-1', 'Analysis of the report: not_affected, code_not_reachable.'])
 })
 
-test('an SBOM with an empty list of vulnerabilities is no report in which nothing was found', () => {
+test('an SBOM with an empty list of vulnerabilities is not a report without findings', () => {
   assert.throws(() => readScanReport(file('trivy-no-vulnerabilities.cdx')), unreadable('UNSUPPORTED'))
 })
 
@@ -147,7 +147,7 @@ test('reads vulnerabilities and their severities from SARIF', () => {
   )
 })
 
-test('does not treat a report without a scan for vulnerabilities as one without findings', () => {
+test('a report without a vulnerability scan is not a report without findings', () => {
   const trivy = (...classes: string[]) =>
     packed({ SchemaVersion: 2, ArtifactName: 'a', Results: classes.map((Class) => ({ Class })) })
   assert.deepEqual(readScanReport(trivy('os-pkgs', 'secret')).vulnerabilities, [])
@@ -173,7 +173,7 @@ test('does not treat a report without a scan for vulnerabilities as one without 
   )
 })
 
-test('a report that is stated in in-toto, or recorded by cosign, is read as it is', () => {
+test('reads a report inside an in-toto statement or a cosign record like the plain report', () => {
   const inner = JSON.parse(file('trivy-alpine-39').toString())
   const scan = { scanner: { version: 'v0.70.0', result: inner, db: { lastUpdate: '2026-03-01T00:00:00Z' } } }
   const statement = { _type: 'https://in-toto.io/Statement/v1', predicate: scan }
@@ -186,7 +186,7 @@ test('a report that is stated in in-toto, or recorded by cosign, is read as it i
 
 const unreadable = (reason: string) => (error: unknown) => error instanceof Unreadable && error.reason === reason
 
-test('reports a document as unreadable if it is no report or above a limit, and never crashes', () => {
+test('reports a document as unreadable if it is not a report or above a limit, and never crashes', () => {
   for (const document of ['', 'null', '[]', '{}', '{"SchemaVersion":2}', '{"matches":{}}', '"x"', '{"runs":[]}']) {
     assert.throws(() => readScanReport(Buffer.from(document)), Unreadable, document)
   }

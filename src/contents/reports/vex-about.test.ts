@@ -7,7 +7,7 @@ const digest = `sha256:${'a'.repeat(64)}`
 const other = `sha256:${'b'.repeat(64)}`
 const about = (products: string[], within?: string[]) => aboutImage({ products, ...(within && { within }) }, digest)
 
-test('identifies an image by its digest, with an escaped colon or not, and ignores images with another name or none', () => {
+test('matches an image by digest, with or without an escaped colon, and ignores images with another or no name', () => {
   const meant = { image: true, parts: [] }
   assert.deepEqual(about([]), meant)
   assert.deepEqual(about([`pkg:oci/app@${digest}`]), meant)
@@ -22,7 +22,7 @@ test('identifies an image by its digest, with an escaped colon or not, and ignor
   assert.deepEqual(about(['pkg:docker/x@1.2']), notMeant)
 })
 
-test('selects this image among several, and only its own parts', () => {
+test('selects this image from several, and only its own parts', () => {
   assert.deepEqual(about([`pkg:oci/app@${other}`, `pkg:oci/app@${digest}`]), { image: true, parts: [] })
   const parts = ['pkg:apk/alpine/zlib', 'pkg:apk/alpine/musl', 'pkg:npm/left']
   assert.deepEqual(about(parts, [`pkg:oci/app@${other}`, `pkg:oci/app@${digest}`, '']), {

@@ -14,7 +14,7 @@ const refused = (bytes: Uint8Array, reason: string) =>
     (error) => error instanceof Unreadable && error.reason === reason,
   )
 
-test('reads statements from OpenVEX, and no found vulnerabilities', () => {
+test('reads statements from OpenVEX, but no found vulnerabilities', () => {
   const timestamp = '2026-01-02T03:04:05Z'
   const said = {
     vulnerability: { name: 'CVE-2026-1', aliases: ['GHSA-1'] },
@@ -34,7 +34,7 @@ test('reads statements from OpenVEX, and no found vulnerabilities', () => {
   ])
 })
 
-test('reads the name of a vulnerability from the first version of OpenVEX, and a product from its identifiers', () => {
+test('reads the vulnerability name from the first version of OpenVEX, and a product from its identifiers', () => {
   const products = [{ '@id': 'urn:x', identifiers: { purl: 'pkg:pypi/flask@1' } }]
   const { statements } = readScanReport(openVex([{ vulnerability: 'CVE-2026-2', status: 'fixed', products }]))
   assert.deepEqual(
@@ -43,7 +43,7 @@ test('reads the name of a vulnerability from the first version of OpenVEX, and a
   )
 })
 
-test('OpenVEX that in-toto states is read as it is by itself', () => {
+test('reads OpenVEX in an in-toto statement like plain OpenVEX', () => {
   const predicate = JSON.parse(Buffer.from(openVex([one])).toString())
   const statement = { _type: 'https://in-toto.io/Statement/v1', predicateType: 'https://openvex.dev/ns', predicate }
   const payload = Buffer.from(JSON.stringify(statement)).toString('base64')
@@ -51,7 +51,7 @@ test('OpenVEX that in-toto states is read as it is by itself', () => {
   assert.equal(statements?.length, 1)
 })
 
-test('refuses a whole document if a statement cannot be understood', () => {
+test('refuses a whole document if one statement is not understood', () => {
   refused(openVex([{ ...one, status: 'ignored' }]), 'DAMAGED')
   refused(openVex([{ status: 'fixed' }]), 'DAMAGED')
   refused(openVex([{ ...one, vulnerability: { name: 'CVE 1\n' } }]), 'DAMAGED')
@@ -63,7 +63,7 @@ test('refuses a whole document if a statement cannot be understood', () => {
   assert.deepEqual(readScanReport(openVex([])).statements, [])
 })
 
-test('reads an analysis of CycloneDX as a statement, in addition to the vulnerability', () => {
+test('reads a CycloneDX analysis as a statement, in addition to the vulnerability', () => {
   const { vulnerabilities, statements } = readScanReport(
     packed({
       ...{ bomFormat: 'CycloneDX', specVersion: '1.6' },
@@ -90,7 +90,7 @@ test('reads an analysis of CycloneDX as a statement, in addition to the vulnerab
   )
 })
 
-test('leaves out excess analyses, and keeps all vulnerabilities that were found', () => {
+test('omits analyses above the limit, and keeps all found vulnerabilities', () => {
   const analysis = { state: 'in_triage' }
   const read = (vulnerabilities: object[], components: object[] = []) =>
     readScanReport(packed({ bomFormat: 'CycloneDX', specVersion: '1.6', components, vulnerabilities }))

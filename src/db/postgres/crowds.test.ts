@@ -15,7 +15,7 @@ function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined
   }
 }
 
-test('admits as many transactions to a place as fit; the others follow in order, each after one that leaves', async () => {
+test('admits transactions to a lock group up to its limit; the others follow in order, one for each that ends', async () => {
   const nextTurn = createCrowds(usual)
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   for (const turn of [one, two]) assert.equal(crowdedOf(turn, 'a', 2), undefined)
@@ -37,7 +37,7 @@ test('admits as many transactions to a place as fit; the others follow in order,
   assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
 })
 
-test('admits no more at all places together than allowed, and keeps the place of one that waits for that', async () => {
+test('admits no more transactions at all lock groups than allowed, and keeps their order', async () => {
   const nextTurn = createCrowds({ ...usual, mostInside: 2 })
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   assert.equal(crowdedOf(one, 'a', 1), undefined)
@@ -67,7 +67,7 @@ test('admits no more at all places together than allowed, and keeps the place of
 const again = (error: unknown) =>
   error instanceof AppError && error.code === 'UNAVAILABLE' && error.details.some(({ type }) => type === 'RetryInfo')
 
-test('limits the waits of a transaction that alternates between two places to the time for one', async () => {
+test('a transaction that alternates between two lock groups waits only for the time limit of one', async () => {
   let now = 0
   const nextTurn = createCrowds({ ...usual, monotonic: () => now })
   const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]

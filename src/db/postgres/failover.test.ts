@@ -45,7 +45,7 @@ const pid = async (tx: Tx) => (await tx.get<{ pid: number }>(sql`SELECT pg_backe
 const insert = (name: string) => sql`INSERT INTO items (name) VALUES (${name})`
 
 suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
-  test('drops all connections that fell silent once a new one is answered', async () => {
+  test('closes all silent connections once a new connection gets an answer', async () => {
     await using opened = await open({ poolSize: 4, times: { silentMs: 250, watchMs: 50 } })
     const { db, wire } = opened
     const go = Promise.withResolvers<void>()
@@ -75,7 +75,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.deepEqual(await opened.names(), [])
   })
 
-  test('keeps a connection while the server works on its statement, also without track_activities', async () => {
+  test('keeps a connection while the server runs its statement, also without track_activities', async () => {
     const times = { silentMs: 20, watchMs: 10 }
     await using opened = await open({ times })
     const { db, wire, url } = opened
@@ -92,7 +92,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.ok(accepted <= 3 + 3, String(accepted))
   })
 
-  test('behind a pooler keeps the connections of a full pool whose statements take long', async () => {
+  test('with a pooler, keeps the connections of a full pool with slow statements', async () => {
     await using opened = await open()
     const pooled = openPooled(opened.url, { poolSize: 2, times: { silentMs: 20, watchMs: 10 } })
     try {
@@ -105,7 +105,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     }
   })
 
-  test('behind a pooler two statements without an answer in their time replace all connections', async () => {
+  test('with a pooler, two unanswered statements replace all connections', async () => {
     await using opened = await open()
     const pooled = openPooled(opened.url, { poolSize: 3, times: { answerMs: 1000, watchMs: 10 } })
     const ask = () => pooled.get(sql`SELECT 1 AS one`)
@@ -155,7 +155,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     await Promise.all(kept)
   })
 
-  test('drops a connection on which a statement has no answer in its time, and uses another one', async () => {
+  test('closes a connection whose statement gets no answer in time, and uses another one', async () => {
     await using opened = await open({ poolSize: 1, times: { answerMs: 100 } })
     const { db, wire } = opened
     await db.tx(pid)
@@ -173,7 +173,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.deepEqual([runs, await opened.names()], [2, ['a']])
   })
 
-  test('does not repeat a transaction whose COMMIT had no answer', async () => {
+  test('does not repeat a transaction whose COMMIT got no answer', async () => {
     await using opened = await open({ poolSize: 1, times: { answerMs: 100 } })
     const { db, wire, names } = opened
     let runs = 0
@@ -187,7 +187,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.deepEqual([runs, await names()], [1, ['1']])
   })
 
-  test('health checks and heartbeats without an answer replace all connections, also behind a pooler', async () => {
+  test('unanswered health checks and heartbeats replace all connections, also with a pooler', async () => {
     await using opened = await open({ poolSize: 3, times: { quickMs: 100 } })
     const { db, wire, url } = opened
     const pooled = openPooled(url, { poolSize: 3, times: { quickMs: 100 } })
@@ -207,7 +207,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     }
   })
 
-  test('a heartbeat that waits for a lock is ended by the server, and its connection stays', async () => {
+  test('the server ends a heartbeat that waits for a lock, and the connection stays', async () => {
     await using opened = await open({ poolSize: 1, times: { quickMs: 1000 } })
     const { db, admin, schema } = opened
     const before = await db.tx(pid)
@@ -221,7 +221,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.equal(await db.tx(pid), before)
   })
 
-  test('a read-only database is unavailable, and a connection to it is not used again', async () => {
+  test('reports a read-only database as unavailable, and does not use the connection again', async () => {
     await using opened = await open({ poolSize: 1 })
     const { db } = opened
     // Like a demoted primary: existing connections become read-only.
@@ -239,7 +239,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     assert.deepEqual(await opened.names(), ['b'])
   })
 
-  test('a feature that is missing means unavailable only while the database is in recovery', async () => {
+  test('a missing feature means unavailable only while the database is in recovery', async () => {
     await using opened = await open()
     const { admin, schema, url } = opened
     url.searchParams.delete('schema')
@@ -270,7 +270,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     }
   })
 
-  test('a connection that is lost while it is checked for a standby is replaced', async () => {
+  test('replaces a connection that is lost while it is checked for a standby', async () => {
     await using opened = await open()
     const { admin, schema, url } = opened
     url.searchParams.delete('schema')

@@ -21,7 +21,7 @@ function makeClient() {
   return client as unknown as pg.PoolClient
 }
 
-test('drops a connection whose statement the server worked on at first, and later no more', async () => {
+test('closes a connection whose statement the server ran at first and later does not', async () => {
   const client = makeClient()
   let isDropped = false
   const lost = send(client, { text: 'SELECT 1' }, none).catch(() => {

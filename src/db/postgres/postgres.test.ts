@@ -74,7 +74,7 @@ function refusal(message: string): Buffer {
 const pid = async (tx: Tx) => (await tx.get<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`))!.pid
 
 suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
-  test('conflicting transactions are tried again', async () => {
+  test('retries conflicting transactions', async () => {
     await using opened = await open()
     const { db } = opened
     await db.tx((tx) => tx.run(sql`INSERT INTO items (name) VALUES ('a')`))
@@ -94,7 +94,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal(again.get('update conflict'), retries)
   })
 
-  test('a work that may reach the disk later does not wait for it', async () => {
+  test('a transaction with deferred disk sync does not wait for the disk', async () => {
     await using opened = await open()
     const waits = (options?: TxOptions) =>
       opened.db.tx(async (tx) => (await tx.get<{ value: string }>(setting))!.value, options)
@@ -102,7 +102,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual([await waits(), await waits({ durability: 'later' }), await waits()], ['on', 'off', 'on'])
   })
 
-  test('a transaction begins with its first statement, and one that has none asks the server nothing', async () => {
+  test('a transaction starts with its first statement; without statements it sends nothing to the server', async () => {
     await using opened = await open()
     const { db, admin } = opened
     const begun = async () => {
@@ -139,7 +139,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal((await db.all(sql`SELECT name FROM items`)).length, 3)
   })
 
-  test('makes a transaction that names its meeting in advance wait before it begins', async () => {
+  test('a transaction that names its lock group in advance waits before it starts', async () => {
     await using opened = await open({ poolSize: 2, waitMs: 5000 })
     const { db } = opened
     const meeting = { place: 'somewhere', most: 1 }
@@ -172,7 +172,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal(runs, 1)
   })
 
-  test('a conflict is tried again even when the work hides it in an error of its own', async () => {
+  test('retries a conflict even if the code wraps it in another error', async () => {
     await using opened = await open()
     const conflict = raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$`)
     let runs = 0
@@ -189,7 +189,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     await assert.rejects(always, (error) => isUnavailable(error))
   })
 
-  test('a constraint that stays broken is reported after a few attempts', async () => {
+  test('reports a constraint violation after a few retries of the transaction', async () => {
     await using opened = await open()
     let runs = 0
     const twice = opened.db.tx(async (tx) => {
@@ -201,7 +201,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal(runs, 4)
   })
 
-  test('a connection lost in a transaction is unavailable, and the pool gets another', async () => {
+  test('reports a connection lost in a transaction as unavailable, and the pool replaces the connection', async () => {
     await using opened = await open({ poolSize: 1 })
     const { db, admin } = opened
     const lost = db.tx(async (tx) => {
@@ -217,7 +217,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
   })
 
-  test('rejects a transaction that gets no connection for too long with a retry hint, and counts it', async () => {
+  test('rejects a transaction that waits too long for a connection, with a retry time, and counts it', async () => {
     await using opened = await open({ poolSize: 1, waitMs: 3000 })
     const { db } = opened
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -235,7 +235,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.ok(await db.tx(pid))
   })
 
-  test('reports a database that does not answer as unavailable, also to callers that wait while connections are tried', async () => {
+  test('reports a silent database as unavailable, also to callers that wait for new connections', async () => {
     // Accepts connections, and never answers.
     const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -267,7 +267,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.ok(await opened.db.tx(pid))
   })
 
-  test('does not commit a part of a transaction whose caller does not wait for it', async () => {
+  test('does not commit a partial transaction whose caller does not await it', async () => {
     await using opened = await open()
     const { db } = opened
     const floating = db.tx(async (tx) => {
@@ -278,7 +278,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
   })
 
-  test('each connection keeps a shard of its own choice, and the settings of a session', async () => {
+  test('each connection has its own shard and the session settings', async () => {
     await using opened = await open()
     const { db, schema } = opened
     const shards = new Map<number, Set<number>>()
@@ -300,7 +300,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(settings, { path: schema, slow: '30s', sync: 'on', level: 'serializable' })
   })
 
-  test('through a pooler it sends no parameters of a session, and its statements have names that others share', async () => {
+  test('with a pooler, sends no session parameters, and uses statement names that connections can share', async () => {
     await using opened = await open()
     const target = new URL(database)
     const seen: string[][] = []
@@ -328,7 +328,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.throws(() => openPostgres(url.href), /cannot have a schema with pooled=true/)
   })
 
-  test('text columns compare bytes, whatever the collation of the database', async () => {
+  test('compares text columns by bytes, whatever the collation of the database', async () => {
     await using opened = await open()
     const column = await opened.db.get(sql`
       SELECT collation_name AS name FROM information_schema.columns
@@ -336,7 +336,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(column, { name: 'C' })
   })
 
-  test('texts that come back are prepared, up to a bound', async () => {
+  test('prepares repeated statements, up to a limit', async () => {
     await using opened = await open({ poolSize: 1 })
     const { db } = opened
     for (let round = 0; round < 2; round++) {

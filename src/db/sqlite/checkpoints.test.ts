@@ -11,7 +11,7 @@ import { sql } from '../sql.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { openSqlite } from './sqlite.ts'
 
-test('writes commits to the database file while the connection that wrote them stays open', async () => {
+test('checkpoints commits to the database file while the writing connection stays open', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
   const [file, copy] = [join(folder, 'a.db'), join(folder, 'copy.db')]
   using db = new DatabaseSync(file)
@@ -53,13 +53,13 @@ async function threadFor(checkpoints: Checkpoints): Promise<Worker> {
 /** Waits until the thread is over. Sleeping would not do: `close` waits for a thread that has not failed yet. */
 const exitOf = (thread: Worker) => new Promise<void>((resolve) => thread.once('exit', () => resolve()))
 
-test('closes at once after its thread has failed', async () => {
+test('closes at once after its thread failed', async () => {
   const checkpoints = createCheckpoints(join(tmpdir(), 'nowhere', 'a.db'), 1)
   await exitOf(await threadFor(checkpoints))
   await checkpoints.close()
 })
 
-test('starts another thread for the commit after one that failed', async () => {
+test('starts another thread for the next commit after a thread failed', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
   const folder = join(parent, 'later')
   const checkpoints = createCheckpoints(join(folder, 'a.db'), 1)
@@ -71,7 +71,7 @@ test('starts another thread for the commit after one that failed', async () => {
   await rm(parent, { recursive: true })
 })
 
-test('writers wait for the checkpoint at work once the log is long, however little time they took', async () => {
+test('writers wait for a running checkpoint when the log is long, however short its time', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
   const file = join(folder, 'a.db')
   const heldAt = async (bytes: number): Promise<boolean> => {
@@ -90,7 +90,7 @@ test('writers wait for the checkpoint at work once the log is long, however litt
   await rm(folder, { recursive: true })
 })
 
-test('the log stays short while writers never pause', async () => {
+test('the log stays short with continuous writers', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
   const file = join(folder, 'a.db')
   const db = openSqlite(file)

@@ -31,7 +31,7 @@ const asideNow = sql`SELECT temp_store AS store FROM pragma_temp_store`
 const insert = (db: Db, name: string) => db.tx((tx) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))
 const count = async (db: Db) => (await db.get<{ n: number }>(sql`SELECT count(*) AS n FROM items`))!.n
 
-test('concurrent transactions share commits, and a batch has a bound', async () => {
+test('concurrent transactions share commits, up to a batch limit', async () => {
   await using opened = await open()
   const { db } = opened
   const before = db.stats()
@@ -43,7 +43,7 @@ test('concurrent transactions share commits, and a batch has a bound', async () 
   assert.equal(await count(db), 600)
 })
 
-test('leaves the log alone if another program manages it', async (t) => {
+test('does not checkpoint the log if another program manages it', async (t) => {
   const seen = async (checkpoints: 'server' | 'external') => {
     const later = t.mock.method(globalThis, 'setTimeout')
     await using opened = await open(checkpoints)
@@ -67,12 +67,12 @@ async function turnsOfReads(db: Db): Promise<number> {
   return turns
 }
 
-test('a chain of reads lets others run', async () => {
+test('a long series of reads lets other work run', async () => {
   await using opened = await open()
   assert.equal(await turnsOfReads(opened.db), 3)
 })
 
-test('after a long turn, a reader that has used more time than others waits', async () => {
+test('after a long turn, a reader that used more time than others waits', async () => {
   await using opened = await open()
   const { db } = opened
   const time = createThreadTime()
@@ -93,7 +93,7 @@ test('after a long turn, a reader that has used more time than others waits', as
   assert.equal(hasWaited, true)
 })
 
-test('lets other reads run between those of a caller that has used less time than others', async () => {
+test('lets other reads run between those of a caller that used less time than others', async () => {
   await using opened = await open()
   const { db } = opened
   const time = createThreadTime()
@@ -108,7 +108,7 @@ test('lets other reads run between those of a caller that has used less time tha
   assert.deepEqual([quiet, jobs], [3, 3])
 })
 
-test('a work that may reach the disk later waits for it only with one that must', async () => {
+test('a transaction with deferred disk sync waits for the disk only in a batch with one that needs it', async () => {
   await using opened = await open()
   const { db } = opened
   const waits = (durability?: 'later') =>
@@ -123,7 +123,7 @@ test('a work that may reach the disk later waits for it only with one that must'
   assert.equal(await joined.promise, true, 'it came when the others had begun, and gets a commit of its own')
 })
 
-test('keeps temporary data in memory, and in files if it may be of any size, as in migrations', async () => {
+test('keeps temporary data in memory, and in files for operations of any size, as in migrations', async () => {
   await using opened = await open()
   const { db } = opened
   const whereOf = (options?: { aside: 'disk' }) =>
@@ -135,7 +135,7 @@ test('keeps temporary data in memory, and in files if it may be of any size, as 
   assert.deepEqual(await db.get(sql`SELECT temp_store FROM aside`), { temp_store: 1 })
 })
 
-test('the log of changes starts again while others read', async () => {
+test('restarts the write-ahead log while others read', async () => {
   await using opened = await open()
   const { db, file } = opened
   await insert(db, 'a')
@@ -154,7 +154,7 @@ test('the log of changes starts again while others read', async () => {
   assert.ok((await stat(`${file}-wal`)).size < 80_000_000)
 })
 
-test('reports no success before the commit', async () => {
+test('reports success only after the commit', async () => {
   await using opened = await open()
   const { db, file } = opened
   const other = new DatabaseSync(file, { readOnly: true })
@@ -183,7 +183,7 @@ test('rejects every transaction of a batch whose commit fails, and continues to 
   assert.equal(await count(db), 1)
 })
 
-test('a full disk is unavailable, not the end', async () => {
+test('reports a full disk as unavailable, and works again afterwards', async () => {
   await using opened = await open()
   const { db } = opened
   const limit = (pages: number) => db.tx((tx) => tx.all(raw(`PRAGMA max_page_count = ${pages}`)))
@@ -198,7 +198,7 @@ test('a full disk is unavailable, not the end', async () => {
   assert.equal(await count(db), told + 1)
 })
 
-test('gives up a transaction that waits for anything else, and serves those behind it', async (t) => {
+test('rolls back a transaction that waits for anything else, and runs the transactions behind it', async (t) => {
   await using opened = await open()
   const { db } = opened
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -225,7 +225,7 @@ const namesInOrder = async (db: Db) => {
   return rows.map(({ name }) => name)
 }
 
-test('reads are answered between the statements of a long transaction', async () => {
+test('answers reads between the statements of a long transaction', async () => {
   await using opened = await open()
   const { db } = opened
   const events: string[] = []
@@ -255,7 +255,7 @@ test('reads are answered between the statements of a long transaction', async ()
   assert.equal(await count(db), 4)
 })
 
-test('keeps the order of statements of a long transaction that start at once', async () => {
+test('keeps the order of simultaneous statements in a long transaction', async () => {
   await using opened = await open()
   const { db } = opened
   await db.tx(async (tx) => {
@@ -265,7 +265,7 @@ test('keeps the order of statements of a long transaction that start at once', a
   assert.deepEqual(await namesInOrder(db), [...'abcdef'])
 })
 
-test('a statement that waits for a pause is not run once its transaction was given up', async (t) => {
+test('does not run a delayed statement after its transaction was rolled back', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const pause = Promise.withResolvers<void>()
   let runs = 0
@@ -278,7 +278,7 @@ test('a statement that waits for a pause is not run once its transaction was giv
   assert.equal(runs, 0)
 })
 
-test('each work of a batch runs in the context of its own caller', async () => {
+test('each transaction of a batch runs in the context of its own caller', async () => {
   await using opened = await open()
   const { db } = opened
   const request = new AsyncLocalStorage<number>()
@@ -286,7 +286,7 @@ test('each work of a batch runs in the context of its own caller', async () => {
   assert.deepEqual(seen, [1, 2, 3])
 })
 
-test('the time of each work of a batch is charged to its own request', async () => {
+test('charges the time of each transaction in a batch to its own request', async () => {
   await using opened = await open()
   const { db } = opened
   let now = 0
@@ -305,7 +305,7 @@ test('the time of each work of a batch is charged to its own request', async () 
   assert.deepEqual(charged, [1, 10, 100])
 })
 
-test('lets a caller that has used less time write before those that have waited longer', async () => {
+test('a caller that used less time can write before callers that have waited longer', async () => {
   await using opened = await open()
   const { db } = opened
   const time = createThreadTime()
@@ -323,7 +323,7 @@ test('lets a caller that has used less time write before those that have waited 
   assert.ok(written.indexOf('quiet') <= 1, written.join(' '))
 })
 
-test('a second writer process makes works wait, then fail as unavailable', async () => {
+test('a second writing process makes transactions wait, then fail as unavailable', async () => {
   await using opened = await open()
   const { db, file } = opened
   const other = new DatabaseSync(file)
@@ -344,7 +344,7 @@ test('reads outside a transaction cannot write', async () => {
   assert.equal(await count(db), 0)
 })
 
-test('text after the first statement is refused rather than ignored', async () => {
+test('refuses text after the first statement', async () => {
   await using opened = await open()
   const { db } = opened
   const two = raw("INSERT INTO items (name) VALUES ('a'); INSERT INTO items (name) VALUES ('b')")
@@ -355,7 +355,7 @@ test('text after the first statement is refused rather than ignored', async () =
   assert.equal(await count(db), 0)
 })
 
-test('more texts than are kept prepared still give the right rows', async () => {
+test('returns correct rows for more statements than the limit of prepared ones', async () => {
   await using opened = await open()
   const { db } = opened
   for (let round = 0; round < 2; round++) {
@@ -363,7 +363,7 @@ test('more texts than are kept prepared still give the right rows', async () => 
   }
 })
 
-test('a query kept prepared sees the columns that were added since', async () => {
+test('a prepared query returns columns that were added later', async () => {
   await using opened = await open()
   const { db } = opened
   await insert(db, 'a')
@@ -372,14 +372,14 @@ test('a query kept prepared sees the columns that were added since', async () =>
   assert.deepEqual(await db.all(sql`SELECT * FROM items`), [{ name: 'a', body: null, colour: 'red' }])
 })
 
-test('numbers are bound as integers, which shows in text and JSON', async () => {
+test('binds numbers as integers, also in text and JSON', async () => {
   await using opened = await open()
   const { db } = opened
   const row = await db.get(sql`SELECT 'n' || ${5} AS text, json_array(${5}, ${0.5}) AS json`)
   assert.deepEqual(row, { text: 'n5', json: '[5,0.5]' })
 })
 
-test('makes the folder of the database accessible only to its owner', async () => {
+test('only the owner can access the folder of the database', async () => {
   await using opened = await open()
   assert.equal((await stat(dirname(opened.file))).mode & 0o777, 0o700)
 })

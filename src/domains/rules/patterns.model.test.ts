@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { aboutTags, askedOnce } from './patterns.model.ts'
 
-test('matches any characters for a star and leaves out excepted tags', () => {
+test('a star matches any characters, and excluded tags do not match', () => {
   const rows: [tags: string[], exceptTags: string[], tag: string, expected: boolean][] = [
     [[], [], 'latest', true],
     [['latest'], [], 'latest', true],
@@ -27,7 +27,7 @@ test('matches any characters for a star and leaves out excepted tags', () => {
   }
 })
 
-test('evaluates the patterns once for each tag', () => {
+test('evaluates the patterns once per tag', () => {
   const asked: string[] = []
   const isAbout = askedOnce((tag) => asked.push(tag) > 1)
   assert.deepEqual(['a', 'b', 'a', 'b'].map(isAbout), [false, true, false, true])

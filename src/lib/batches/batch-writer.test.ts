@@ -41,7 +41,7 @@ function writerOf(...first: number[]) {
   }
 }
 
-test('writes each noted item once, in batches, one batch at a time', async () => {
+test('writes each item once, in batches, one batch at a time', async () => {
   const writer = writerOf(1, 2, 3)
   const release = writer.hold()
   const both = [writer.flush(), writer.flush()]
@@ -53,7 +53,7 @@ test('writes each noted item once, in batches, one batch at a time', async () =>
   assert.equal(await writer.flush(), 0)
 })
 
-test('keeps a batch that failed, and everything behind it, for the next flush', async () => {
+test('keeps a failed batch, and everything behind it, for the next flush', async () => {
   const writer = writerOf(1, 2, 3, 4, 5)
   writer.breakAt(3)
   await assert.rejects(writer.flush(), /down/)
@@ -63,7 +63,7 @@ test('keeps a batch that failed, and everything behind it, for the next flush', 
   assert.deepEqual(writer.written.flat(), [1, 2, 3, 4, 5])
 })
 
-test('writes the current batch and all later items when it is closed, and reports a failure', async () => {
+test('close writes the current batch and all later items, and reports a failure', async () => {
   const writer = writerOf(1)
   const release = writer.hold()
   const flushed = writer.flush()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createDropped } from './dropped.ts'
 
-test('counts dropped items at once and logs them once a minute, with all dropped since', () => {
+test('counts dropped items at once, and logs them once a minute with the total', () => {
   let [now, counted] = [5, 0]
   const said: number[] = []
   const dropped = createDropped(

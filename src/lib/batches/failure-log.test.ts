@@ -34,7 +34,7 @@ test('logs the first failed request at once, and the others of a minute in one l
   assert.deepEqual(lines, [line(1)])
 })
 
-test('counts each message separately, and logs failures in full that are no outage', () => {
+test('counts each message separately, and logs other failures than outages in full', () => {
   const { lines, log, failures } = watched()
   failures.request(log, 'request failed', away, {})
   failures.request(log, 'registry request failed', away, {})
@@ -52,7 +52,7 @@ test('counts each message separately, and logs failures in full that are no outa
   )
 })
 
-test('logs counted failures when it is closed, with their first cause', () => {
+test('logs counted failures when closed, with their first cause', () => {
   const { lines, failures } = watched()
   for (let i = 0; i < 3; i++) failures.repeated('refusals could not be written', unavailable('later', away))
   failures.close()

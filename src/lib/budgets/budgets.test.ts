@@ -33,7 +33,7 @@ function startBudgets(options: Partial<BudgetOptions> = {}, most?: number) {
   return { budgets, clock, request }
 }
 
-test('a caller uses an idle server fully, and is refused only while another caller sends requests', () => {
+test('a caller can use an idle server fully, and is refused only while another caller sends requests', () => {
   const { clock, request } = startBudgets()
   for (let i = 0; i < 100; i++) {
     assert.equal(request(ci, 100), undefined)
@@ -47,7 +47,7 @@ test('a caller uses an idle server fully, and is refused only while another call
   assert.equal(request(ci, 1000), undefined)
 })
 
-test('a caller gets its sustained share while others wait', () => {
+test('a caller gets its configured share while others wait', () => {
   const { clock, request } = startBudgets()
   request(ci, 5000)
   let used = 0
@@ -61,7 +61,7 @@ test('a caller gets its sustained share while others wait', () => {
   assert.ok(Math.abs(used - 29_000) < 100, `${used} ms`)
 })
 
-test('a burst passes, and the time to retry is when the budget has something again', () => {
+test('a burst passes, and the retry time is when the budget is available again', () => {
   const { clock, request } = startBudgets()
   request(other)
   assert.equal(request(ci, 999), undefined)
@@ -73,7 +73,7 @@ test('a burst passes, and the time to retry is when the budget has something aga
   assert.equal(request(ci), undefined)
 })
 
-test('a long pause before a burst pays back nothing of it', () => {
+test('a long pause before a burst does not increase the budget', () => {
   const { budgets, clock, request } = startBudgets()
   request(ci, 10)
   clock.now += 3_600_000
@@ -89,7 +89,7 @@ test('a long pause before a burst pays back nothing of it', () => {
   assert.ok(request(ci))
 })
 
-test('a burst after steady use below the share is no longer than the setting', () => {
+test('a burst after steady use below the share is no longer than configured', () => {
   const { clock, request } = startBudgets()
   for (let i = 0; i < 100; i++) {
     assert.equal(request(ci, 1), undefined)
@@ -101,7 +101,7 @@ test('a burst after steady use below the share is no longer than the setting', (
   assert.equal(used, usual.burstMs)
 })
 
-test('does not admit many requests at once on a budget that is left for one', () => {
+test('does not admit many requests at once if the budget is left for one', () => {
   const { budgets, request } = startBudgets()
   request(other)
   for (let i = 0; i < 39; i++) request(ci, 25)
@@ -112,7 +112,7 @@ test('does not admit many requests at once on a budget that is left for one', ()
   assert.equal(request(ci), undefined, 'what was reserved and not used is given back')
 })
 
-test('reserves little for an upload that used much time, but in short pieces', () => {
+test('reserves little for an upload that used much time in short pieces', () => {
   const { budgets, request } = startBudgets()
   request(other)
   const upload = budgets.open()
@@ -126,7 +126,7 @@ test('reserves little for an upload that used much time, but in short pieces', (
   )
 })
 
-test('a caller that long turns keep from being heard waits still', () => {
+test('a caller whose request is not read because of long work counts as waiting', () => {
   const { budgets, clock, request } = startBudgets()
   request(other)
   request(ci, 5000)
@@ -148,14 +148,14 @@ test('identities of one organization share its budget', () => {
   assert.equal(request(other), undefined)
 })
 
-test('within one organization a caller is refused for a colleague, and the organization is not', () => {
+test('refuses a caller because of another member of the organization, but not the organization itself', () => {
   const { request } = startBudgets()
   request(ci, 3000)
   assert.equal(request(colleague, 3000), undefined)
   assert.ok(request(ci))
 })
 
-test('counts anonymous callers by address, and does not count those at the address of a caller as others', () => {
+test('counts anonymous callers by address, but not as others if a signed-in caller has the same address', () => {
   const { request } = startBudgets()
   request(ci, 3000)
   assert.equal(request({ ...stranger, source: ci.source }), undefined)
@@ -166,7 +166,7 @@ test('counts anonymous callers by address, and does not count those at the addre
   assert.equal(request({ ...stranger, source: '192.0.2.5' }), undefined)
 })
 
-test('charges and refuses a request that may still be challenged, and does not count it as waiting', () => {
+test('charges and refuses a request that can still get a challenge, and does not count it as waiting', () => {
   const { budgets, request } = startBudgets()
   const unproven = { ...stranger, isUnproven: true }
   request(ci, 3000)
@@ -182,7 +182,7 @@ test('charges and refuses a request that may still be challenged, and does not c
   assert.ok(request(ci))
 })
 
-test('addresses of one network of IPv6 share a budget', () => {
+test('addresses of one IPv6 network share a budget', () => {
   const { request } = startBudgets()
   request(other)
   request({ uid: '', source: '2001:db8::1' }, 3000)
@@ -190,7 +190,7 @@ test('addresses of one network of IPv6 share a budget', () => {
   assert.equal(request({ uid: '', source: '2001:db8:0:1::2' }), undefined)
 })
 
-test('charges a request without a sender to its address, and does not count it as waiting', () => {
+test('charges a request without a caller to its address, and does not count it as waiting', () => {
   const { budgets, request } = startBudgets()
   request(ci, 3000)
   const challenged = budgets.open()
@@ -200,7 +200,7 @@ test('charges a request without a sender to its address, and does not count it a
   assert.ok(request(stranger))
 })
 
-test('time before the sender is known counts, once', () => {
+test('time before the caller is known is counted once', () => {
   const { budgets, request } = startBudgets()
   request(other)
   const spending = budgets.open()
@@ -215,7 +215,7 @@ test('time before the sender is known counts, once', () => {
   assert.equal(budgets.spentMs(), 2099)
 })
 
-test('a request in progress waits, but a stream that is open for long does not', () => {
+test('a running request counts as waiting, but a long open stream does not', () => {
   const { budgets, clock, request } = startBudgets()
   request(ci, 3000)
   budgets.open().enter(other)
@@ -237,14 +237,14 @@ test('the operator is never refused', () => {
   assert.ok(request(ci))
 })
 
-test('100 percent is no budget', () => {
+test('100 percent means no budget', () => {
   const { request } = startBudgets({ callerPercent: 100, organizationPercent: 100 })
   request(other)
   request(ci, 100_000)
   assert.equal(request(ci), undefined)
 })
 
-test('keeps names of one kind when many names of another kind appear', () => {
+test('keeps names of one kind when many names of another kind are added', () => {
   const { clock, request } = startBudgets({}, 3)
   request(other)
   request(ci, 3000)
@@ -257,7 +257,7 @@ test('keeps names of one kind when many names of another kind appear', () => {
   assert.ok(request(ci), 'the identity was forgotten, and its organization was not')
 })
 
-test('serves a request first until its sender is known, and then charges the sender and its organization', () => {
+test('serves a request before its caller is known, and then charges the caller and its organization', () => {
   const budgets = createBudgets(
     { callerPercent: 50, organizationPercent: 75, burstMs: 100 },
     () => 0,

@@ -67,7 +67,7 @@ for (const [what, pieces] of [
   ['of 100 ms, 10 ms at once', Array<number>(10).fill(10)],
   ['of 200 ms, 10 ms at once', Array<number>(20).fill(10)],
 ] as const) {
-  test(`pulls wait little beside requests ${what}, and long without budgets`, () => {
+  test(`pulls wait little next to requests ${what}, and long without budgets`, () => {
     const p99 = simulate(pieces)
     assert.ok(p99 <= 3 * pullMs + 20, `${p99} ms`)
     const without = simulate(pieces, { percent: 100 })

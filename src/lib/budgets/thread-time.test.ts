@@ -22,7 +22,7 @@ function createSpender() {
   }
 }
 
-test('charges each request for what it does between its awaits', async () => {
+test('charges each request for its work between awaits', async () => {
   using clock = startClock()
   const [cheap, dear] = [createSpender(), createSpender()]
   const serve = async (ms: number) => {
@@ -36,7 +36,7 @@ test('charges each request for what it does between its awaits', async () => {
   assert.deepEqual([cheap.ms, dear.ms], [5, 500])
 })
 
-test('charges no request for the wait for the next event, and for work outside of requests', async () => {
+test('charges no request for waiting for the next event, or for work outside of requests', async () => {
   using clock = startClock()
   const spender = createSpender()
   await clock.time.run(spender, async () => {
@@ -52,7 +52,7 @@ test('charges no request for the wait for the next event, and for work outside o
   assert.equal(spender.ms, 3)
 })
 
-test('charges up to now where a total is read', () => {
+test('charges time until now when a total is read', () => {
   using clock = startClock()
   const spender = createSpender()
   clock.time.run(spender, () => {
@@ -62,7 +62,7 @@ test('charges up to now where a total is read', () => {
   })
 })
 
-test('charges no request once it is closed', async () => {
+test('charges no request after it is closed', async () => {
   const clock = startClock()
   const spender = createSpender()
   await clock.time.run(spender, async () => {

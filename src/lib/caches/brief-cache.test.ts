@@ -12,7 +12,7 @@ function reads(answers: (number | undefined | Error)[]) {
   return { counts, read }
 }
 
-test('reads an answer again once it is too old or the cache was cleared', async () => {
+test('reads a result again once it is too old or the cache was cleared', async () => {
   let now = 0
   const aged = createAged<number | undefined>(() => now, { ageMs: 10, entries: 5 })
   const { counts, read } = reads([1, undefined, 3])
@@ -27,21 +27,21 @@ test('reads an answer again once it is too old or the cache was cleared', async 
   assert.equal(counts.read, 3)
 })
 
-test('keeps no answer that failed', async () => {
+test('does not cache a failure', async () => {
   const aged = createAged<number | undefined>(() => 0, { ageMs: 10, entries: 5 })
   const { read } = reads([new Error('no'), 2])
   await assert.rejects(aged.of('a', read), /no/)
   assert.equal(await aged.of('a', read), 2)
 })
 
-test('a brief cache keeps no missing answer', async () => {
+test('does not cache a missing result', async () => {
   const { counts, read } = reads([undefined, 2])
   const cache = createBriefCache(read, () => 0)
   assert.deepEqual([await cache.of('a'), await cache.of('a'), await cache.of('a')], [undefined, 2, 2])
   assert.equal(counts.read, 2)
 })
 
-test('gives an answer that is not kept to no caller but the one that read it', async () => {
+test('returns a result that is not cached only to the caller that read it', async () => {
   const { read } = reads([undefined, 2])
   const aged = createAged<number | undefined>(
     () => 0,

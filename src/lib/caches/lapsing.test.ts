@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLapsing } from './lapsing.ts'
 
-test('forgets entries after they lapse, and the entry that was set first when full', () => {
+test('drops expired entries, and the entry that was set first when full', () => {
   const known = createLapsing<string>(2)
   known.set('a', 'one', 10)
   known.set('b', 'two', 20)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Newest } from './newest.ts'
 
-test('drops the entry that was set longest ago, and counts an entry that is set again as newest', () => {
+test('drops the entry that was set longest ago, and setting an entry again makes it the newest', () => {
   const newest = new Newest<string, number>(2).set('a', 1).set('b', 2).set('a', 3)
   assert.deepEqual([...newest], Object.entries({ b: 2, a: 3 }))
   newest.set('c', 4)

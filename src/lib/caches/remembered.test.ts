@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRemembered } from './remembered.ts'
 
-test('caches an answer for its version, and drops the least recently used one', async () => {
+test('caches a result for its version, and drops the least recently used result', async () => {
   const remembered = createRemembered<string>(2)
   const asked: string[] = []
   const of = (key: string, version = 1) =>

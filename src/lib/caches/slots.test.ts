@@ -5,7 +5,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Slots } from './slots.ts'
 
-test('reuses the slot of a removed item, and removes only an item that is there', () => {
+test('reuses the slot of a removed item, and ignores removal of an absent item', () => {
   const slots = new Slots<{ name: string }>()
   const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
   const [first, second] = [slots.add(a), slots.add(b)]
@@ -39,7 +39,7 @@ test('empties its list after very many items are removed', () => {
   assert.equal(slots.add({}), 0)
 })
 
-test('does not promote removed items to the old generation, as a Set would', () => {
+test('does not promote removed items to the old heap generation, unlike a Set', () => {
   setFlagsFromString('--expose-gc')
   // V8 would move objects of both kinds to the old generation at once after objects of one of them.
   setFlagsFromString('--no-allocation-site-pretenuring')

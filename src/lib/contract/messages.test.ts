@@ -10,7 +10,7 @@ import { contentOf, messageOf } from './messages.ts'
 const time = '2026-08-01T12:00:00.000Z'
 const group = { name: 'acme', description: '', resourceLimits: {}, verified: true, kind: 2, status: 1 }
 
-test('makes a message with times, renamed members, and without members that are not set', () => {
+test('creates a message with times and renamed fields, and without unset fields', () => {
   const toMessage = messageOf(GroupSchema, { uid: 'id' })
   const value = { ...group, id: 'u', createTime: time, updateTime: undefined as unknown as string, other: 1 }
   assert.deepEqual(toMessage(value), {
@@ -21,7 +21,7 @@ test('makes a message with times, renamed members, and without members that are 
   })
 })
 
-test('makes nested messages of lists and oneofs, and keeps those that are messages already', () => {
+test('creates nested messages of lists and oneofs, and keeps existing messages', () => {
   const identity = { id: 'u', name: 'a', description: '' }
   const value = { issuer: 'i', subject: 's', issuerKeys: '{}', audiences: [], expiration: time }
   const made = messageOf(IdentitySchema)({ ...identity, relationship: { case: 'static', value } })
@@ -46,7 +46,7 @@ test('makes nested messages of lists and oneofs, and keeps those that are messag
   ])
 })
 
-test('takes only the named members of a message, and refuses one that is missing', () => {
+test('copies only the named fields of a message, and refuses a missing one', () => {
   const message = messageOf(GroupSchema)({ ...group, uid: 'u' })
   assert.deepEqual(contentOf(message, 'group', 'name', 'kind', 'createTime'), { name: 'acme', kind: 2 })
   assert.throws(

@@ -17,7 +17,7 @@ const ed25519 = pair(generateKeyPairSync('ed25519'))
 
 const read = (...keys: unknown[]): PublicJwk[] => readKeySet({ keys })!.keys
 
-test('public keys of the kinds that sign tokens are kept', async () => {
+test('keeps public keys of the types that sign tokens', async () => {
   const good: [JsonWebKey, string[]][] = [
     [rsa2048.open, ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']],
     [rsa(2048, 3).open, ['RS256']],
@@ -36,7 +36,7 @@ test('public keys of the kinds that sign tokens are kept', async () => {
   }
 })
 
-test('keeps the other keys of a set with unusable keys', () => {
+test('keeps the valid keys of a set with unusable keys', () => {
   const keys = [null, { kty: 'oct', k: 'AAAA' }, { ...p256.open, kid: 'a' }, 7, { ...ed25519.open, kid: 'b' }, []]
   assert.deepEqual(
     read(...keys).map(({ kid }) => kid),
@@ -44,7 +44,7 @@ test('keeps the other keys of a set with unusable keys', () => {
   )
 })
 
-test('skips keys that are not for verifying, and private or symmetric keys that are no longer secret', () => {
+test('skips keys for other uses than verification, and exposed private or symmetric keys', () => {
   const { open } = rsa2048
   for (const more of [
     { use: 'enc' },
@@ -68,7 +68,7 @@ test('skips keys that are not for verifying, and private or symmetric keys that 
   assert.deepEqual(read({ ...p256.open, alg: 'ES384' }), [])
 })
 
-test('leaves out weak keys, and keys that make every check slow', () => {
+test('omits weak keys, and keys that make each verification slow', () => {
   assert.deepEqual(read(rsa(1024).open), [])
   assert.deepEqual(read(rsa(2040).open), [])
   const { open } = rsa2048
@@ -80,7 +80,7 @@ test('leaves out weak keys, and keys that make every check slow', () => {
   for (const e of ['AQ', 'AA', 'Ag', 'AQAA', 'AQAAAAAB', open.n!]) assert.deepEqual(read({ ...open, e }), [], e)
 })
 
-test('leaves out malformed keys', () => {
+test('omits malformed keys', () => {
   const { open } = p256
   for (const jwk of [
     {},

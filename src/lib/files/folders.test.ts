@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeFolder } from './folders.ts'
 
-test('has the names of a folder and of its new parents on disk, even if another process has made it', (t) => {
+test('syncs the names of a folder and its new parents to disk, even if another process created it', (t) => {
   const top = fs.mkdtempSync(join(tmpdir(), 'pinfold-folders-'))
   const synced: string[] = []
   const fsync = t.mock.method(fs, 'fsyncSync', (fd: number) => synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`)))

@@ -15,7 +15,7 @@ test('integers above 2^53 keep their digits', () => {
   assert.throws(() => parseClaims(`${'['.repeat(5000)}${']'.repeat(5000)}`))
 })
 
-test('a name with dots leads to a claim inside objects', () => {
+test('a name with dots selects a claim inside objects', () => {
   const claims = {
     'kubernetes.io': { namespace: 'ci', pod: { name: 'p' } },
     realm_access: { roles: ['a'] },
@@ -37,7 +37,7 @@ test('a name with dots leads to a claim inside objects', () => {
   }
 })
 
-test('a claim of the whole name comes first, and a name that leads to two claims to none', () => {
+test('a claim with the whole name has priority, and an ambiguous name selects no claim', () => {
   assert.equal(findClaim({ 'a.b': 1, a: { b: 2 } }, 'a.b'), 1)
   assert.equal(findClaim({ 'a.b': { c: 1 }, a: { 'b.c': 2 } }, 'a.b.c'), undefined)
 })

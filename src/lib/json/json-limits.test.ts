@@ -42,7 +42,7 @@ const texts = [
   `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`,
 ]
 
-test('depth and members are those of the parsed value', () => {
+test('returns the depth and the number of members of the parsed value', () => {
   for (const text of texts) {
     const { depth, members } = sizesOf(JSON.parse(text))
     assert.equal(problemOf(text, { depth, members }), undefined, text)
@@ -53,7 +53,7 @@ test('depth and members are those of the parsed value', () => {
   }
 })
 
-test('random values have the sizes that were counted', () => {
+test('counts the exact size of random values', () => {
   let seed = 7
   const random = (below: number) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -78,7 +78,7 @@ test('random values have the sizes that were counted', () => {
   }
 })
 
-test('text that is not JSON is scanned to its end and left to the parser', () => {
+test('scans text that is not JSON to its end, and leaves the error to the parser', () => {
   for (const text of ['', '"', '"\\', '[', '{', '{ ', ']]]]', '}{', 'nonsense', '[1', '\u0000', '"unterminated [[[[']) {
     assert.equal(problemOf(text, { depth: 2, members: 2 }), undefined, text)
   }
@@ -86,6 +86,6 @@ test('text that is not JSON is scanned to its end and left to the parser', () =>
   assert.notEqual(problemOf('[[[', { depth: 2 }), undefined)
 })
 
-test('closing brackets that were never opened do not allow more depth', () => {
+test('unmatched closing brackets do not allow more depth', () => {
   assert.notEqual(problemOf(`${']'.repeat(10)}${'['.repeat(5)}`, { depth: 2 }), undefined)
 })

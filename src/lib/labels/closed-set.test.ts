@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ClosedSet } from './closed-set.ts'
 
-test('maps all words that were not declared to one value', () => {
+test('maps all undeclared words to one value', () => {
   const set = new ClosedSet(['GET'])
   set.declare(['PUT', 'HEAD'])
   assert.deepEqual(

@@ -18,7 +18,7 @@ function having(total: number, asked: ListQuery<unknown>[] = []) {
   }
 }
 
-test('a whole list is every item once, read page by page', async () => {
+test('a whole list contains each item once, read page by page', async () => {
   for (const total of [0, 1, 1000, 2500]) {
     const items = await wholeList(call, anywhere, {}, having(total))
     assert.deepEqual(
@@ -28,14 +28,14 @@ test('a whole list is every item once, read page by page', async () => {
   }
 })
 
-test('ends a list that is too long to be answered with an error that explains it', async () => {
+test('an error explains that a list is too long to return', async () => {
   await assert.rejects(wholeList(call, anywhere, {}, having(100_001)), {
     code: 'RESOURCE_EXHAUSTED',
     reason: 'LIST_TOO_LONG',
   })
 })
 
-test('narrows other filters by an id, and sends no query for an impossible id', async () => {
+test('an id filter narrows other filters, and an impossible id sends no query', async () => {
   const asked: ListQuery<unknown>[] = []
   const uidp = { ancestorsOf: '', descendantsOf: uidOf(1), childrenOf: '', inRoot: false, ids: [uidOf(7)] }
   await wholeList(call, { uidp, id: uidOf(7) }, {}, having(1, asked))
@@ -45,13 +45,13 @@ test('narrows other filters by an id, and sends no query for an impossible id', 
   assert.equal(asked.length, 1)
 })
 
-test('returns an empty list for a resource that is missing or hidden, and passes on any other error', async () => {
+test('returns an empty list for a missing or hidden resource, and passes on other errors', async () => {
   const failing = (error: unknown) => wholeList(call, anywhere, {}, async () => Promise.reject(error))
   assert.deepEqual(await failing(notFound('iam.pinfold.dev/Group', 'x')), [])
   await assert.rejects(failing(new AppError('UNAVAILABLE', 'away')), /away/)
 })
 
-test('a whole list ends with its call', async () => {
+test('a whole list stops when its call ends', async () => {
   const signal = AbortSignal.abort(new Error('gone'))
   await assert.rejects(wholeList({ signal }, anywhere, {}, having(5)), /gone/)
 })

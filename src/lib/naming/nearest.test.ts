@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nearest } from './nearest.ts'
 
-test('a word with up to two slips is taken for the one word that is nearest', () => {
+test('suggests the only nearest word for a word with up to two typos', () => {
   const known = ['LISTEN', 'LOG_LEVEL', 'URL', 'DATA', 'DRAIN']
   for (const [given, meant] of [
     ['LISTN', 'LISTEN'],

@@ -16,7 +16,7 @@ const code = (work: () => void): string => {
   }
 }
 
-test('limits the bytes of a source and of all sources, and reuses released bytes', () => {
+test('limits the bytes of one network address and of all addresses, and reuses released bytes', () => {
   const budget = createByteBudget({ perSource: 10, total: 15 })
   const [one, same, other] = [budget.open('192.0.2.1'), budget.open('192.0.2.1'), budget.open('192.0.2.2')]
   assert.equal(
@@ -51,7 +51,7 @@ test('limits the bytes of a source and of all sources, and reuses released bytes
   )
 })
 
-test('reuses bytes that are given back, and only bytes that were taken', () => {
+test('reuses released bytes, but only bytes that were reserved', () => {
   const budget = createByteBudget({ perSource: 10, total: 10 })
   const [one, same] = [budget.open('192.0.2.1'), budget.open('192.0.2.1')]
   one.take(8)
@@ -72,7 +72,7 @@ test('reuses bytes that are given back, and only bytes that were taken', () => {
   )
 })
 
-test('a request that is over takes nothing more', () => {
+test('a finished request reserves no more bytes', () => {
   const held = createByteBudget({ perSource: 10, total: 10 }).open('192.0.2.1')
   held.release()
   assert.equal(
@@ -81,7 +81,7 @@ test('a request that is over takes nothing more', () => {
   )
 })
 
-test('addresses of one network of IPv6 are one source', () => {
+test('addresses of one IPv6 network count as one', () => {
   const budget = createByteBudget({ perSource: 10, total: 100 })
   budget.open('2001:db8::1').take(8)
   assert.equal(

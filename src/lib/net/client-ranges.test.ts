@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientRanges } from './client-ranges.ts'
 
-test('identifies clients by their address, and never admits an excluded one', () => {
+test('identifies clients by address, and never admits an excluded address', () => {
   const cases: [entries: string[], address: string, has: boolean][] = [
     [['off'], '192.0.2.1', false],
     [[], '192.0.2.1', false],

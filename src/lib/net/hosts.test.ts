@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHosts } from './hosts.ts'
 
-test('a sub-domain is one with the port that its scheme has anyway, and with no other', () => {
+test('accepts a subdomain only with the default port of its scheme', () => {
   const hosts = createHosts('https://example.com', ['mirror.test:443', 'http://plain.test'])
   const find = (host: string, forwarded: { host?: string; proto?: string } = {}) => {
     const said = { host, forwardedHost: forwarded.host, forwardedProto: forwarded.proto }

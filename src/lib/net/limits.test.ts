@@ -56,14 +56,14 @@ test("a minute's worth may come at once, and is refilled evenly", () => {
   )
 })
 
-test('a look is refused as a count is, and counts none', () => {
+test('a check without counting refuses like a counted one', () => {
   const { limits, wait } = limitsOf(1)
   for (let i = 0; i < 3; i++) limits.look('source', 'a')
   assert.equal(wait('source', 'a'), 0)
   assert.throws(() => limits.look('source', 'a'), { code: 'RESOURCE_EXHAUSTED' })
 })
 
-test('accepts a request after the time that a refusal names, however large the limit', () => {
+test('accepts a request after the retry time of a refusal, however large the limit', () => {
   for (const size of [1, 7, 600, 10_000_000]) {
     const { pass, wait } = limitsOf(size)
     let seconds = 0
@@ -73,7 +73,7 @@ test('accepts a request after the time that a refusal names, however large the l
   }
 })
 
-test('kinds and keys do not share a limit; addresses of one network do', () => {
+test('kinds and keys have separate limits; addresses of one network share a limit', () => {
   const { wait } = limitsOf(1)
   assert.equal(wait('source', 'a'), 0)
   assert.equal(wait('issuer', 'a'), 0)
@@ -89,7 +89,7 @@ test('kinds and keys do not share a limit; addresses of one network do', () => {
   assert.equal(wait('source', 'fe80::1%eth0'), 0)
 })
 
-test('drops the name that was not used for the longest time first, not the oldest', () => {
+test('drops the least recently used name first, not the oldest', () => {
   const { wait } = limitsOf(1, 3)
   for (const name of ['a', 'b', 'c']) assert.equal(wait('issuer', name), 0)
   // Being refused is a use as well.
@@ -100,7 +100,7 @@ test('drops the name that was not used for the longest time first, not the oldes
   assert.equal(wait('issuer', 'b'), 0, 'it was forgotten')
 })
 
-test('many names of one kind free none of another', () => {
+test('many names of one kind drop no name of another', () => {
   const { wait } = limitsOf(1, 3)
   assert.equal(wait('refusal', '192.0.2.1'), 0)
   for (let i = 0; i < 10; i++) assert.equal(wait('request', `198.51.100.${i}`), 0)

@@ -58,7 +58,7 @@ const failsWith = (promise: Promise<unknown>, reason: OutgoingReason, message?: 
     message,
   )
 
-test('reads JSON, and requests nothing but plain JSON', async () => {
+test('reads JSON, and requests only uncompressed JSON', async () => {
   using server = await startServer((_, response) => response.end('\ufeff{"keys":[]}'))
   const outgoing = createOutgoing({ ...everything, lookup: noLookup })
   assert.deepEqual(await outgoing.getJson(`${server.url}/a/b?c=d#e`), { keys: [] })
@@ -69,7 +69,7 @@ test('reads JSON, and requests nothing but plain JSON', async () => {
   assert.equal(request!.headers.authorization, undefined)
 })
 
-test('text is read with headers of the caller, also where a redirect leads', async () => {
+test('reads text with the headers of the caller, also after a redirect', async () => {
   using server = await startServer((request, response) => {
     if (request.url === '/old') response.writeHead(301, { location: '/new' }).end()
     else response.end(request.url === '/new' ? '<é/>' : Buffer.from([0xff]))
@@ -93,7 +93,7 @@ test('reports a status other than 200', async () => {
   await assert.rejects(createOutgoing(everything).getText(server.url, {}), { reason: 'status', status: 404 })
 })
 
-test('looks up a name once, and connects to the address that was found', async () => {
+test('resolves a host name once, and connects to the resolved address', async () => {
   using server = await startServer((_, response) => response.end('1'))
   const { lookup, names } = resolverOf('127.0.0.1', '127.0.0.2')
   const outgoing = createOutgoing({ ...everything, lookup })
@@ -102,7 +102,7 @@ test('looks up a name once, and connects to the address that was found', async (
   assert.equal(server.asked[0]!.headers.host, `issuer.test:${server.port}`)
 })
 
-test('each request is looked up anew, so that nothing rides on an old connection', async () => {
+test('resolves the host name for each request, and reuses no connection', async () => {
   using server = await startServer((_, response) => response.end('1'))
   const { lookup, names } = resolverOf('127.0.0.1')
   const outgoing = createOutgoing({ ...everything, lookup })
@@ -121,7 +121,7 @@ const notPublic = [
   ...['3fff::1', '5f00::1', 'fc00::1', 'fd00:ec2::254', 'fe80::1', 'febf::1', 'fec0::1', 'ff02::1'],
 ]
 
-test('an address that is not public is refused before a connection, by name and literally', async () => {
+test('refuses a private address before connecting, by name and as an address', async () => {
   for (const address of notPublic) {
     assert.equal(isPublicAddress(address), false, address)
     const { lookup, names } = resolverOf(address)
@@ -135,7 +135,7 @@ test('an address that is not public is refused before a connection, by name and 
   }
 })
 
-test('a literal address is refused in all its spellings', async () => {
+test('refuses a private address in each of its spellings', async () => {
   using server = await startServer((_, response) => response.end('1'))
   const outgoing = createOutgoing({ allowed: privateAddresses([]), allowHttp: true, lookup: noLookup })
   const spellings = [
@@ -154,7 +154,7 @@ test('a literal address is refused in all its spellings', async () => {
   assert.equal(server.connections(), 0)
 })
 
-test('one private address among public ones is enough for a refusal', async () => {
+test('refuses a host with one private address among public ones', async () => {
   using server = await startServer((_, response) => response.end('1'))
   for (const addresses of [
     ['8.8.8.8', '127.0.0.1'],
@@ -177,7 +177,7 @@ test('treats addresses next to private ranges as public', () => {
   for (const text of ['', 'localhost', '127.1', '[::1]', '8.8.8.8:53']) assert.equal(isPublicAddress(text), false, text)
 })
 
-test('refuses plain http, other schemes, credentials and text that is no URL', async () => {
+test('refuses plain http, other schemes, credentials and invalid URLs', async () => {
   const strict = createOutgoing({ allowed: allPrivateAddresses, allowHttp: false, lookup: noLookup })
   await failsWith(strict.getJson('http://127.0.0.1/'), 'insecure')
   const lenient = createOutgoing({ ...everything, lookup: noLookup })
@@ -196,7 +196,7 @@ test('refuses plain http, other schemes, credentials and text that is no URL', a
   }
 })
 
-test('redirects are followed at the same origin, three at most', async () => {
+test('follows at most three redirects to the same origin', async () => {
   using server = await startServer(({ url }, response) => {
     const left = Number(url!.slice(1))
     if (left === 0) return response.end('"there"')
@@ -211,7 +211,7 @@ test('redirects are followed at the same origin, three at most', async () => {
   assert.equal(server.asked.length, 8)
 })
 
-test('a redirect to another scheme, host or port, or to nowhere, is refused', async () => {
+test('refuses a redirect to another scheme, host or port, or without a target', async () => {
   using other = await startServer((_, response) => response.end('1'))
   let location: string | undefined
   using server = await startServer((_, response) => response.writeHead(302, location ? { location } : {}).end())
@@ -230,7 +230,7 @@ test('a redirect to another scheme, host or port, or to nowhere, is refused', as
   assert.equal(other.connections(), 0)
 })
 
-test('looks up the host of a redirect again, even if it is the same host', async () => {
+test('resolves the host of a redirect again, even if it is the same', async () => {
   using server = await startServer((_, response) => response.writeHead(302, { location: '/again' }).end())
   const { port } = server
   let asked = 0
@@ -240,7 +240,7 @@ test('looks up the host of a redirect again, even if it is the same host', async
   assert.equal(server.connections(), 1)
 })
 
-test('only status 200 counts', async () => {
+test('accepts only status 200', async () => {
   let status = 0
   using server = await startServer((_, response) => response.writeHead(status).end(status === 204 ? '' : '{}'))
   const outgoing = createOutgoing(everything)
@@ -249,7 +249,7 @@ test('only status 200 counts', async () => {
   }
 })
 
-test('refuses an answer that is not JSON in UTF-8, with an error that does not quote it', async () => {
+test('refuses a response that is not UTF-8 JSON, with an error that does not quote it', async () => {
   let body: string | Buffer = ''
   using server = await startServer((_, response) => response.end(body))
   const outgoing = createOutgoing(everything)
@@ -264,7 +264,7 @@ test('refuses an answer that is not JSON in UTF-8, with an error that does not q
   assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /root|hidden/)
 })
 
-test('refuses an answer above the limit of bytes, with or without a declared length', async () => {
+test('refuses a response above the size limit, with or without a declared length', async () => {
   let declared = false
   let length = 0
   let sent = 0
@@ -284,7 +284,7 @@ test('refuses an answer above the limit of bytes, with or without a declared len
   }
 })
 
-test('by default an answer has 512 KiB at most, and one without an end is not read to the end', async () => {
+test('a response has at most 512 KiB by default, and an endless one is not read to its end', async () => {
   let length = 0
   using server = await startServer((_, response) => response.end(`"${'x'.repeat(length - 2)}"`))
   length = 512 * 1024
@@ -303,7 +303,7 @@ test('by default an answer has 512 KiB at most, and one without an end is not re
   await failsWith(createOutgoing(everything).getJson(endless.url), 'too-large')
 })
 
-test('a compressed answer is refused', async () => {
+test('refuses a compressed response', async () => {
   let encoding = ''
   using server = await startServer((_, response) => {
     response.setHeader('content-encoding', encoding).end(encoding === 'Identity' ? '1' : gzipSync('1'))
@@ -315,7 +315,7 @@ test('a compressed answer is refused', async () => {
   assert.equal(await createOutgoing(everything).getJson(server.url), 1)
 })
 
-test('ends a request in time at whatever step the other side stalls', async () => {
+test('ends a request in time, whenever the other side stalls', async () => {
   const timeoutMs = 100
   const slow = async (url: string, lookup?: Lookup) => {
     await failsWith(createOutgoing({ ...everything, ...(lookup && { lookup }) }).getJson(url, { timeoutMs }), 'timeout')
@@ -341,7 +341,7 @@ test('ends a request in time at whatever step the other side stalls', async () =
   await slow(circling.url)
 })
 
-test('reports a server as unreachable if it breaks off, speaks another protocol or does not exist', async () => {
+test('reports a server as unreachable if it disconnects, uses another protocol or does not exist', async () => {
   const speak = async (text: string, scheme = 'http') => {
     const server = createTcpServer(
       (socket) =>
@@ -374,7 +374,7 @@ test('reports a server as unreachable if it breaks off, speaks another protocol 
   await failsWith(createOutgoing({ ...everything, ...resolverOf() }).getJson('https://issuer.test/'), 'unreachable')
 })
 
-test('a listed name reaches its private address, and no other name does', async () => {
+test('connects to private addresses only for host names on the list', async () => {
   using server = await startServer((_, response) => response.end('1'))
   const allowed = privateAddresses(['idp.corp.internal'])
   const outgoing = createOutgoing({ allowed, allowHttp: true, ...resolverOf('127.0.0.1') })

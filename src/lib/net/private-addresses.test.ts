@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { privateAddresses } from './private-addresses.ts'
 
-test('allows the private addresses of a name, but not those of names below or above it', () => {
+test('allows private addresses for a host name, but not for names below or above it', () => {
   const list = privateAddresses(['idp.corp.internal'])
   assert.equal(list.has('idp.corp.internal', '10.2.3.4'), true)
   assert.equal(list.has('IDP.corp.internal.', '192.168.0.1'), true)
@@ -12,7 +12,7 @@ test('allows the private addresses of a name, but not those of names below or ab
   }
 })
 
-test('a range allows its addresses under any name', () => {
+test('an address range is allowed under any host name', () => {
   const list = privateAddresses(['10.2.0.0/16', '192.168.7.7', 'fd12::/16'])
   for (const address of ['10.2.0.0', '10.2.255.255', '192.168.7.7', 'fd12::5']) {
     assert.equal(list.has('any.example', address), true, address)
@@ -22,7 +22,7 @@ test('a range allows its addresses under any name', () => {
   }
 })
 
-test('allows link-local addresses, such as those of metadata, only by an entry of that range', () => {
+test('allows link-local addresses, such as cloud metadata, only by an entry for that range', () => {
   const metadata = ['169.254.169.254', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254', 'fe80::1']
   const wide = privateAddresses(['metadata.internal', '0.0.0.0/0', '100.64.0.0/10', '::/0', 'fd00::/8', '169.0.0.0/8'])
   for (const address of metadata) assert.equal(wide.has('metadata.internal', address), false, address)
@@ -32,7 +32,7 @@ test('allows link-local addresses, such as those of metadata, only by an entry o
   assert.equal(own.has('any.example', '169.254.169.253'), false)
 })
 
-test('an IPv6 address that leads to an address of a link is one of them', () => {
+test('treats an IPv6 address that embeds a link-local IPv4 address as link-local', () => {
   const wide = privateAddresses([
     'nat.internal',
     '64:ff9b::/96',

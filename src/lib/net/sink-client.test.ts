@@ -35,7 +35,7 @@ const reasonOf = async (work: Promise<unknown>): Promise<string> => {
   return error.reason
 }
 
-test('returns the status and Retry-After of a post, and keeps its connection', async () => {
+test('returns the status and Retry-After of a POST, and keeps the connection open', async () => {
   const seen: string[] = []
   await using server = await serve((req, res) => {
     req.setEncoding('utf8').on('data', (text: string) => seen.push(`${req.method} ${req.headers['x-own']} ${text}`))
@@ -49,7 +49,7 @@ test('returns the status and Retry-After of a post, and keeps its connection', a
   assert.equal(server.connections(), 1)
 })
 
-test('returns a redirect as an answer, and ignores errors after the status', async () => {
+test('returns a redirect as a response, and ignores errors after the status', async () => {
   await using server = await serve((req, res) => {
     if (req.url === '/long') res.write('x'.repeat(1024 * 1024))
     else if (req.url === '/cut') res.writeHead(200).write('half', () => res.destroy())
@@ -61,7 +61,7 @@ test('returns a redirect as an answer, and ignores errors after the status', asy
   assert.equal((await client.post(`${server.url}cut`, {}, '', 5000)).status, 200)
 })
 
-test('sends again if the other side has closed a kept connection', async () => {
+test('sends again if the other side closed a kept connection', async () => {
   let requests = 0
   await using server = await serve((req, res) => {
     requests++
@@ -74,7 +74,7 @@ test('sends again if the other side has closed a kept connection', async () => {
   assert.equal(requests, 3)
 })
 
-test('silence, refusal and a cut before the status are failures', async () => {
+test('reports a timeout, a refused connection and a disconnect before the status as failures', async () => {
   await using server = await serve((req) => {
     if (req.url === '/cut') req.socket.destroy()
   })
@@ -84,7 +84,7 @@ test('silence, refusal and a cut before the status are failures', async () => {
   assert.equal(await reasonOf(client.post('http://127.0.0.1:1/', {}, '', 5000)), 'unreachable')
 })
 
-test('checks an address when the connection is made, whatever the name resolved to before', async () => {
+test('checks the address at connection time, whatever the name resolved to before', async () => {
   await using server = await serve((_req, res) => void res.end())
   const answers = ['93.184.215.14', '127.0.0.1', '10.0.0.1', '::1', '169.254.169.254']
   for (const address of answers.slice(1)) {
@@ -105,7 +105,7 @@ test('checks an address when the connection is made, whatever the name resolved 
   assert.equal(server.connections(), 0)
 })
 
-test('reports a URL that would never be sent to at once', () => {
+test('reports a forbidden URL at once', () => {
   using strict = open({ allowed: privateAddresses([]), allowHttp: false })
   const problems: Record<string, string | undefined> = {
     'https://hooks.example.com/a?b=c': undefined,

@@ -14,7 +14,7 @@ function sizeOf(pattern: string, grouped = `()(?:${pattern})`): number | undefin
   }
 }
 
-test('estimates at least the size of the program, for generated patterns of every kind', () => {
+test('estimates at least the real program size, for generated patterns of each kind', () => {
   let compared = 0
   for (const pattern of generatePatterns(1, 4000)) {
     const cost = estimateCost(pattern)
@@ -30,7 +30,7 @@ test('estimates at least the size of the program, for generated patterns of ever
   assert.ok(compared > 2000, `${compared} compared`)
 })
 
-test('estimates do not stray far from the program of plain patterns', () => {
+test('estimates stay close to the real program size for plain patterns', () => {
   const plain = ['v[0-9]+\\.[0-9]+', 'repo:acme/[^:]+:ref:refs/tags/v.*', '.{0,100}', 'app|team/.*', '(a|b)+', 'x{3,}']
   for (const pattern of plain) {
     const [size, { steps }] = [sizeOf(pattern)!, estimateCost(pattern)!]
@@ -38,7 +38,7 @@ test('estimates do not stray far from the program of plain patterns', () => {
   }
 })
 
-test('reads a text as the parser does: quotes, escapes, classes, groups and braces that repeat nothing', () => {
+test('parses quotes, escapes, classes, groups and literal braces like the real parser', () => {
   const steps = (pattern: string) => estimateCost(pattern)!.steps - estimateCost('a')!.steps
   assert.deepEqual([steps('\\Q(a{9}\\E'), steps('a{,5}'), steps('a{01}'), steps('\\x{41}')], [4, 4, 4, 0])
   assert.deepEqual([steps('[]a)]'), steps('[^]]'), steps('(?:a)'), steps('(a)'), steps('a{3}')], [1, 2, 0, 2, 3])
@@ -47,7 +47,7 @@ test('reads a text as the parser does: quotes, escapes, classes, groups and brac
   }
 })
 
-test('refuses a pattern that takes long to parse, to compile or to match by its text alone', () => {
+test('refuses a pattern that is slow to parse, compile or match, by its text alone', () => {
   const limits = limitsFor(128, { bytes: 512, allSteps: 5000, allCompile: 8000 })
   const hostile = [
     '(\\pL{1,100}){1,10}',

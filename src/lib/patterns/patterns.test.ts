@@ -8,7 +8,7 @@ import { createPatterns, limitsFor, overLimit, storedProblem } from './patterns.
 
 const limits = limitsFor(128, { bytes: 512, allSteps: 1000, allCompile: 3000 })
 
-test('matches whole texts as re2js does with its automaton', () => {
+test('matches whole texts like the automaton of re2js', () => {
   const texts = ['', 'a', 'k', 'aa', 'a-b', 'repo:acme/', 'x', 'é😀', 'aaaaaaaaaa\n', 'SſsS', 'Kk', 'v1.2']
   const patterns = createPatterns()
   let matched = 0
@@ -23,14 +23,14 @@ test('matches whole texts as re2js does with its automaton', () => {
   assert.ok(matched > 400, `${matched} patterns`)
 })
 
-test('an accepted pattern fits the backtracker, and the work of its longest text is bounded', () => {
+test('an accepted pattern fits the backtracker, with bounded work for its longest text', () => {
   for (const length of [128, 255, 1000]) {
     const { steps } = limitsFor(length, limits)
     assert.ok(steps <= 400 && steps * (length + 1) <= 54_000)
   }
 })
 
-test('compiles each pattern once, and compiles nothing that is refused', () => {
+test('compiles each pattern once, and compiles no refused pattern', () => {
   const patterns = createPatterns()
   for (let i = 0; i < 100; i++) assert.equal(patterns.match('v[0-9]+', 'v1'), true)
   assert.equal(patterns.counts().compiled, 1)
@@ -53,7 +53,7 @@ test('compiles each pattern once, and compiles nothing that is refused', () => {
   assert.equal(patterns.counts().compiled, 1)
 })
 
-test('counts the instructions of a program without those that it adds', () => {
+test('counts the program instructions without those that it adds itself', () => {
   const { sizeOf, match } = createPatterns()
   for (const pattern of ['.{0,100}', 'abc1|abc2|abc3', '(?i)abc', '^a$', '\\Qa|b']) {
     assert.equal(sizeOf(pattern), RE2JS.compile(pattern).programSize(), pattern)
@@ -62,7 +62,7 @@ test('counts the instructions of a program without those that it adds', () => {
   assert.deepEqual([match('\\Qa|b', 'a|b'), match('\\Qa|b', 'a'), match('a|b', 'b')], [true, false, true])
 })
 
-test('refuses the patterns of a list that cost too much together', () => {
+test('refuses a list of patterns whose total cost is too high', () => {
   const named = Array.from({ length: 6 }, (_, i) => [`allow[${i}]`, `.{0,100}${i}`] as const)
   const problems = createPatterns().problems(named, limits)
   assert.deepEqual(
@@ -83,7 +83,7 @@ test('evicts the least recently used pattern by the cost of the cached ones', ()
   assert.equal(patterns.counts().compiled, 5)
 })
 
-test('matches a stored pattern above the limits with short texts, and reports the greatest length', () => {
+test('matches a stored pattern above the limits only with short texts, and reports the maximum length', () => {
   const patterns = createPatterns()
   const old = '(?:.{1,30}){1,30}'
   assert.match(
@@ -101,7 +101,7 @@ test('matches a stored pattern above the limits with short texts, and reports th
   assert.match(storedProblem(old, limits, 80_000)!, /It matches texts of up to 4\d char/)
 })
 
-test('lets others run between two patterns once the turn is long', async () => {
+test('lets other work run between two patterns after a long turn', async () => {
   let [now, yields] = [0, 0]
   const yielder = createYielder(
     () => now++,

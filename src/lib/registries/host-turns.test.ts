@@ -22,7 +22,7 @@ function scene() {
   return { paces, turns: createHostTurns(paces, pause), pass }
 }
 
-test('lets a hundred requests of one holder wait for a host, and tells the next one when to retry', async () => {
+test('up to a hundred requests of one organization wait for a host, and the next one gets a retry time', async () => {
   const { turns, pass } = scene()
   const ended: number[] = []
   const take = (holder: string) => turns.take('h', asker(holder), 60_000).then((waitMs) => void ended.push(waitMs))
@@ -42,14 +42,14 @@ test('lets a hundred requests of one holder wait for a host, and tells the next 
   assert.equal(await turns.take('h', asker('a'), 0), 0)
 })
 
-test('answers a caller without patience at once, and does not count it as waiting', async () => {
+test('refuses a caller that cannot wait at once, and does not count it as waiting', async () => {
   const { turns } = scene()
   for (let i = 0; i < 10; i++) assert.equal(await turns.take('h', asker('a'), 0), 0)
   for (let i = 0; i < 200; i++) assert.ok((await turns.take('h', asker('a'), 10)) > 10)
   assert.ok((await turns.take('h', asker('a'), 0)) < 5000)
 })
 
-test('holders share a host evenly while both ask, and one alone has all of it', () => {
+test('organizations share a host equally while both send requests, and one alone gets all of it', () => {
   const { paces, pass } = scene()
   const served = { a: 0, b: 0 }
   const ask = (holder: 'a' | 'b', key: number) => {
@@ -71,7 +71,7 @@ test('holders share a host evenly while both ask, and one alone has all of it', 
   assert.ok(served.a + served.b <= 201, `${served.a + served.b}`)
 })
 
-test('gives work that nobody waits for only the part that others leave', () => {
+test('background work gets only the unused part of the limit', () => {
   const { paces } = scene()
   const taken = (spare: boolean) => {
     let count = 0

@@ -20,7 +20,7 @@ function scene() {
   }
 }
 
-test('long work waits while connections are accepted', () => {
+test('long work waits while new connections are accepted', () => {
   const { connecting, turn } = scene()
   let isDone = false
   connecting.behind(() => {
@@ -35,7 +35,7 @@ test('long work waits while connections are accepted', () => {
   assert.equal(isDone, true)
 })
 
-test('long work waits for at most 32 turns with connections', () => {
+test('long work waits for at most 32 turns with new connections', () => {
   const { connecting, turn } = scene()
   let isDone = false
   connecting.behind(() => {
@@ -60,7 +60,7 @@ test('continues long work in the next turn if no connection was accepted', () =>
   assert.equal(isDone, true)
 })
 
-test('long work of another kind waits for the next turn, and comes first there', () => {
+test('long work of another kind waits for the next turn, and runs first there', () => {
   const { connecting, spend, turn } = scene()
   const done: string[] = []
   const work = (name: string, ms: number) => () => {
@@ -80,7 +80,7 @@ test('long work of another kind waits for the next turn, and comes first there',
   assert.deepEqual(done, ['batch again'])
 })
 
-test('light work goes on in a turn with long work', () => {
+test('short work continues in a turn with long work', () => {
   const { connecting, spend, turn } = scene()
   const done: string[] = []
   connecting.behind(() => spend(10))
@@ -92,7 +92,7 @@ test('light work goes on in a turn with long work', () => {
   assert.deepEqual(done, ['light'])
 })
 
-test('short work of several kinds shares a turn', () => {
+test('short work of several kinds shares one turn', () => {
   const { connecting, spend, turn } = scene()
   let done = 0
   const work = () => {
@@ -104,7 +104,7 @@ test('short work of several kinds shares a turn', () => {
   assert.equal(done, 4)
 })
 
-test('resolves a promise of a turn in the turn in which a callback would be called', async () => {
+test('resolves a promise in the same turn in which a callback would run', async () => {
   const { connecting, spend, turn } = scene()
   const done: string[] = []
   connecting.behind(() => spend(10))

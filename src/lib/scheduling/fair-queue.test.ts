@@ -26,7 +26,7 @@ function scene() {
   }
 }
 
-test('a caller that comes later waits for one item of another caller, not for all of them', () => {
+test('a later caller waits for one item of another caller, not for all', () => {
   const { queue, push, takeAll } = scene()
   const [noisy, quiet] = [[createShare()], [createShare()]]
   push(noisy, ...'nnnnnnnn')
@@ -37,14 +37,14 @@ test('a caller that comes later waits for one item of another caller, not for al
   assert.equal(queue.length, 0)
 })
 
-test('callers divide the time, and items of one caller keep their order', () => {
+test('callers share the time equally, and items of one caller keep their order', () => {
   const { push, takeAll } = scene()
   push([createShare()], 'a', 'b', 'c')
   push([createShare()], 'x', 'y', 'z')
   assert.equal(takeAll(), 'axbycz')
 })
 
-test('an organization with many identities gets no more than one with a single identity', () => {
+test('an organization with many identities gets no more time than one with a single identity', () => {
   const { push, takeAll } = scene()
   const [large, small] = [createShare(), createShare()]
   for (const name of 'abcd') push([large, createShare()], name)
@@ -52,7 +52,7 @@ test('an organization with many identities gets no more than one with a single i
   assert.equal(takeAll(), 'asbscsds')
 })
 
-test('a caller who always waits saves up no time while its items are small', () => {
+test('a caller who always waits saves no time while its items are short', () => {
   const { queue, push, takeAll } = scene()
   const [steady, long, late] = [[createShare()], [createShare()], [createShare()]]
   push(steady, 's')
@@ -66,7 +66,7 @@ test('a caller who always waits saves up no time while its items are small', () 
   assert.ok(takeAll().indexOf('n') <= 6)
 })
 
-test('saves up no time, and bounds the debt for time without others', () => {
+test('saves no unused time, and limits the debt for time without other callers', () => {
   const { push, takeAll } = scene()
   const busy = [createShare()]
   push(busy, ...Array<string>(100).fill('b'))
@@ -79,7 +79,7 @@ test('saves up no time, and bounds the debt for time without others', () => {
   assert.equal(busy[0]!.usedMs - late[0]!.usedMs, 100)
 })
 
-test('puts a caller ahead that has used less time than the one that runs now', () => {
+test('prefers a caller that used less time than the one that runs now', () => {
   const { push, takeAll } = scene()
   const [busy, late] = [[createShare()], [createShare()]]
   push(busy, ...Array<string>(100).fill('b'))
@@ -88,7 +88,7 @@ test('puts a caller ahead that has used less time than the one that runs now', (
   assert.equal(isAhead(late), true)
 })
 
-test('leaves out a caller whose first item may not be taken', () => {
+test('skips a caller whose first item cannot start', () => {
   const { queue, push } = scene()
   push([createShare()], 'a', 'b')
   push([createShare()], 'x')
@@ -100,7 +100,7 @@ test('leaves out a caller whose first item may not be taken', () => {
   assert.deepEqual([...queue], ['a', 'b'])
 })
 
-test('without a sender, requests and background jobs wait as one caller each', () => {
+test('requests and background jobs without a caller each wait as one caller', () => {
   const time = createThreadTime(() => 0)
   const queue = new FairQueue<string>()
   time.run({ charge() {} }, () => queue.push('request'))

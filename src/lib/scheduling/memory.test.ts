@@ -7,7 +7,7 @@ const options = { waitMs: 60_000, crowded: 'too many', refusal: (why: string) =>
 
 const { signal } = new AbortController()
 
-test('grants reservations in order of arrival, and never more than the limit', async () => {
+test('grants memory reservations in order of arrival, and never above the limit', async () => {
   const memory = createMemory(10, options)
   const order: number[] = []
   const first = await memory.reserve(6, signal)
@@ -28,7 +28,7 @@ test('grants reservations in order of arrival, and never more than the limit', a
   assert.deepEqual([order, memory.held()], [[2, 3, 4], 0])
 })
 
-test('admits a reservation above the limit if it is the only one', async () => {
+test('grants a reservation above the limit if it is the only one', async () => {
   const memory = createMemory(10, options)
   const large = await memory.reserve(50, signal)
   const small = memory.reserve(1, signal)
@@ -37,7 +37,7 @@ test('admits a reservation above the limit if it is the only one', async () => {
   assert.equal(memory.held(), 0)
 })
 
-test('refuses a reservation that waits too long, forgets an aborted one, and serves the others', async () => {
+test('refuses a reservation that waits too long, removes an aborted one, and grants the others', async () => {
   const memory = createMemory(10, { ...options, waitMs: 5 })
   const first = await memory.reserve(10, signal)
   await assert.rejects(memory.reserve(1, signal), { message: 'too many' })
@@ -52,7 +52,7 @@ test('refuses a reservation that waits too long, forgets an aborted one, and ser
 
 const quick = { filled: () => undefined, take() {} }
 
-test('serves an owner of half of the memory after others, and gives it all memory if nobody else waits', async () => {
+test('an owner of half of the memory waits behind others, and gets all memory if no other owner waits', async () => {
   const memory = createMemory(10, options)
   const a = { owner: 'a', ...quick }
   const order: string[] = []
@@ -73,7 +73,7 @@ test('serves an owner of half of the memory after others, and gives it all memor
   assert.deepEqual([order, memory.held()], [['b', 'a'], 0])
 })
 
-test('serves a later owner at once if there is space and the one ahead has had its share', async () => {
+test('grants a later owner at once if there is space and the owner ahead had its share', async () => {
   const memory = createMemory(10, options)
   const gone = new AbortController()
   await memory.reserve(5, signal, { owner: 'a', ...quick })
@@ -84,7 +84,7 @@ test('serves a later owner at once if there is space and the one ahead has had i
   await large
 })
 
-test('takes a slow piece away once another owner waits, but not one that is being sent', async () => {
+test('revokes a slow buffer once another owner waits, but not one that is being sent', async () => {
   let now = 0
   const memory = createMemory(10, { ...options, slowMs: 1, leastRate: 100, monotonic: () => now })
   const taken: string[] = []
@@ -103,7 +103,7 @@ test('takes a slow piece away once another owner waits, but not one that is bein
   next.free()
 })
 
-test('takes the least filled piece from an owner of more than half once another waits, however fast it fills', async () => {
+test('revokes the least filled buffer of an owner of more than half once another waits, however fast it fills', async () => {
   let [now, asked] = [0, 0]
   const memory = createMemory(10, { ...options, slowMs: 1, leastRate: 1, monotonic: () => now })
   const taken: string[] = []

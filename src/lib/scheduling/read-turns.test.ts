@@ -26,7 +26,7 @@ function turnsAt() {
   }
 }
 
-test('lets an organization that has used time rest three times as long while others wait, and never when alone', async () => {
+test('an organization that used time pauses three times as long while others wait, and never when alone', async () => {
   const { use, next, wait } = turnsAt()
   assert.equal(await next(), undefined)
   await use('a', 30_000)
@@ -37,7 +37,7 @@ test('lets an organization that has used time rest three times as long while oth
   assert.equal(await next('a', 'b'), 'a')
 })
 
-test('serves the organization that rests least first, and does not count time that was used alone', async () => {
+test('serves first the organization whose pause ends first, and does not count time used alone', async () => {
   const { use, next } = turnsAt()
   for (let i = 0; i < 100; i++) await use('a', 30_000)
   await use('b', 31_000)
@@ -46,13 +46,13 @@ test('serves the organization that rests least first, and does not count time th
   assert.equal(await next('b', 'a', 'c'), 'c')
 })
 
-test('short images take turns without any rest', async () => {
+test('short images take turns without a pause', async () => {
   const { use, next } = turnsAt()
   await use('a', 999)
   assert.equal(await next('a', 'b'), 'a')
 })
 
-test('a read gives way only while others wait, and once', async () => {
+test('a read yields once, and only while others wait', async () => {
   const turns = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 1000 })
   let asked = 0
   const later = async () => ++asked > 3
@@ -76,7 +76,7 @@ test('a read gives way only while others wait, and once', async () => {
   )
 })
 
-test('ends the turn of an image whose time is over, also if the work fails', async () => {
+test('ends the turn of an image at its time limit, also if the work fails', async () => {
   const { take, choose } = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 0 })
   await assert.rejects(
     take(readOf('a'), others, async () => {

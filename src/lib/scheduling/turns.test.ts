@@ -5,7 +5,7 @@ import { connecting } from './connecting.ts'
 import { createShare, noteServed, type Shares } from './shares.ts'
 import { createTurns } from './turns.ts'
 
-test('runs as many in one turn as there is time for, each until it waits again', async () => {
+test('runs as many tasks in one turn as there is time for, each until it waits again', async () => {
   let now = 0
   const turns = createTurns(() => now)
   const ran: string[] = []
@@ -32,7 +32,7 @@ test('runs as many in one turn as there is time for, each until it waits again',
   )
 })
 
-test('serves a caller that has used less time before those that have waited longer', async () => {
+test('serves a caller that used less time before callers that have waited longer', async () => {
   let now = 0
   const [noisy, quiet] = [[createShare()], [createShare()]]
   let caller: Shares = noisy
@@ -55,7 +55,7 @@ test('serves a caller that has used less time before those that have waited long
   assert.deepEqual(ran.slice(0, 3), ['a', 'b', 'quiet'])
 })
 
-test('continues only a caller that has used less time in a turn with other long work', async () => {
+test('continues only a caller that used less time in a turn with other long work', async () => {
   const [noisy, quiet] = [[createShare()], [createShare()]]
   let caller: Shares = noisy
   const turns = createTurns(undefined, () => caller)
@@ -81,7 +81,7 @@ test('continues only a caller that has used less time in a turn with other long 
   assert.deepEqual(ran, ['quiet', 'noisy'])
 })
 
-test('gives a caller that asks within a turn a later turn, even if there is time', async () => {
+test('a request for a turn within a turn gets a later turn, even if there is time', async () => {
   const turns = createTurns(() => 0)
   let ran = 0
   const again = async (): Promise<void> => {
@@ -98,7 +98,7 @@ test('gives a caller that asks within a turn a later turn, even if there is time
   assert.ok(loops >= 3, String(loops))
 })
 
-test('starts a turn also if nobody has waited for a while', async () => {
+test('starts a turn at once after a time without requests', async () => {
   const turns = createTurns()
   await turns.next()
   await turn()

@@ -5,7 +5,7 @@ import { Walk } from './walk.ts'
 const walkOf = (limits: { steps: number; bytes: number }, signal = new AbortController().signal) =>
   new Walk(limits, signal, (limit) => new Error(`more than ${limit}`))
 
-test('a walk ends at its limit of steps or bytes, whichever comes first', () => {
+test('a database walk ends at its limit of steps or bytes, whichever comes first', () => {
   const long = walkOf({ steps: 3, bytes: 100 })
   long.spend(3, 0)
   assert.throws(() => long.spend(1, 0), { message: 'more than 3 steps' })
@@ -36,7 +36,7 @@ async function turnsOf(work: () => Promise<void>): Promise<number> {
   return turns
 }
 
-test('a walk lets others run by the time that it takes, not by its steps', async () => {
+test('a database walk lets other work run by the time that it takes, not by its steps', async () => {
   let now = 0
   const stepsOf = async (steps: number, msEach: number): Promise<number> => {
     const walk = new Walk({ steps, bytes: 0 }, new AbortController().signal, Error, () => now)
@@ -52,7 +52,7 @@ test('a walk lets others run by the time that it takes, not by its steps', async
   assert.equal(await stepsOf(11, 50), 10)
 })
 
-test('ends a walk once nobody waits for it', async () => {
+test('ends a database walk once no caller waits for it', async () => {
   const gone = new AbortController()
   const walk = walkOf({ steps: 1, bytes: 1 }, gone.signal)
   await walk.pause()

@@ -39,7 +39,7 @@ function grown(steps: readonly number[]): { tiles: Map<string, Buffer>; size: nu
   return { tiles, size }
 }
 
-test('a tree has the root of RFC 6962, however it grew', () => {
+test('a tree has the root hash of RFC 6962, however it grew', () => {
   for (const steps of [[0], [1], [2, 1], [255], [256], [1, 255, 1], [257, 300], [100, 100, 100, 400, 1]]) {
     const { tiles, size } = grown(steps)
     assert.deepEqual(rootHash(size, nodesOf(tiles)), mth(entries(size)), steps.join())
@@ -47,7 +47,7 @@ test('a tree has the root of RFC 6962, however it grew', () => {
   assert.equal(emptyRoot.toString('base64'), '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')
 })
 
-test('finds the nodes of a proof in the tiles that are named for it, and accepts a proof for its own leaf and root only', () => {
+test('finds the nodes of a proof in the listed tiles, and accepts a proof only for its own leaf and root', () => {
   const { tiles } = grown([600])
   for (const size of [1, 2, 3, 7, 8, 255, 256, 257, 511, 512, 600]) {
     const root = rootHash(size, nodesOf(tiles))
@@ -74,7 +74,7 @@ test('finds the nodes of a proof in the tiles that are named for it, and accepts
   }
 })
 
-test('every two sizes are consistent, and no other root is', () => {
+test('a consistency proof verifies between any two sizes, and with no other root', () => {
   const { tiles } = grown([520])
   const nodes = nodesOf(tiles)
   const sizes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 255, 256, 257, 511, 512, 513, 520]
@@ -100,7 +100,7 @@ test('every two sizes are consistent, and no other root is', () => {
   assert.equal(isConsistent(headOf(5), headOf(3), []), false)
 })
 
-test('tiles have one name each', () => {
+test('each tile has one name', () => {
   const names = [
     'tile/0/000',
     'tile/0/x001/234',

@@ -41,7 +41,7 @@ test('rejects text that is not a note', () => {
   }
 })
 
-test('signs the text as a log, and adds the time as a witness', () => {
+test('signs the text as a log, and with the time as a witness', () => {
   const text = 'example.com/log\n3\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n'
   const [log, witness] = [newKeyPair(), newKeyPair()]
   const logKey = noteKey('example.com/log', 'log', log.publicKey)
@@ -55,7 +55,7 @@ test('signs the text as a log, and adds the time as a witness', () => {
   assert.deepEqual(signedBy({ ...note, text: text.replace('3', '4') }, witnessKey), { is: 'wrong' })
 })
 
-test('a checkpoint has an origin, a size as it is written and a root', () => {
+test('a checkpoint has an origin, a canonical size and a root hash', () => {
   const root = 'CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I='
   assert.equal(parseCheckpoint(`example.com/log\n20852163\n${root}\n`)?.size, 20_852_163)
   assert.equal(parseCheckpoint(`example.com/log\n0\n${root}\nmore\n`)?.size, 0)
@@ -71,7 +71,7 @@ test('a checkpoint has an origin, a size as it is written and a root', () => {
   }
 })
 
-test('a policy names logs, witnesses and how many of them', () => {
+test('a policy lists logs, witnesses and the required number of witnesses', () => {
   const keys = Array.from({ length: 5 }, (_, i) =>
     noteKey(`w${i}.example`, i === 4 ? 'log' : 'witness', newKeyPair().publicKey),
   )

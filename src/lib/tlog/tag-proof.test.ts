@@ -61,7 +61,7 @@ const refused = (text: string, what: object, why: RegExp) =>
     (error) => error instanceof NotProved && why.test(error.message),
   )
 
-test('proves the digest of a tag between two entries', () => {
+test('proves the digest of a tag between two log entries', () => {
   const { opened, proofOf } = aLog()
   const text = tagProofText([opened(0), proofOf(2)])
   const proved = provedBy(text, policy, claim)
@@ -76,13 +76,13 @@ test('proves the digest of a tag between two entries', () => {
   assert.equal(provedBy(text, policy, { ...claim, host: '' }).until, until)
 })
 
-test('proves when a tag was assigned with one entry, but not until when', () => {
+test('one log entry proves when a tag was assigned, but not until when', () => {
   const { opened } = aLog()
   assert.equal(provedBy(tagProofText([opened(0)]), policy, claim).until, '')
   refused(tagProofText([opened(2)]), { digest: two, at: '2026-03-02T00:00:00.000Z' }, /deleted at 2026-03-01/)
 })
 
-test('entries that do not follow each other prove nothing', () => {
+test('log entries that do not follow each other prove nothing', () => {
   const { opened, proofOf } = aLog()
   refused(tagProofText([opened(0), proofOf(3)]), {}, /does not directly follow/)
   refused(tagProofText([opened(0), proofOf(1)]), {}, /does not directly follow/)
@@ -90,7 +90,7 @@ test('entries that do not follow each other prove nothing', () => {
   refused(tagProofText([opened(0), proofOf(2), proofOf(3)]), {}, /one or two proofs/)
 })
 
-test('nothing of a proof can be changed', () => {
+test('each change of a proof makes it invalid', () => {
   const { opened, proofOf, rows } = aLog()
   const good = opened(0)
   const forged = (beside: object) => tagProofText([{ ...good, beside: { ...good.beside, ...beside } }])
@@ -112,7 +112,7 @@ test('nothing of a proof can be changed', () => {
   assert.throws(() => provedBy(signed, witnessed, claim), /lacks the witness signatures/)
 })
 
-test('entries and openings have one text each', () => {
+test('log entries and their openings have one canonical text', () => {
   const { texts, rows } = aLog()
   for (const text of texts.slice(1)) assert.equal(entryText(parseEntry(text)!), text)
   assert.equal(parseEntry(texts[0]!), undefined)

@@ -26,7 +26,7 @@ const real = [
   'openssl-libs 1:3.0.7-6.el9_2 openssl 1:3.0.7-6.el9_2 noarch',
 ]
 
-test('reads the packages of a database made by rpm, in SQLite and in Berkeley format', async () => {
+test('reads packages from databases created by rpm, in SQLite and in Berkeley format', async () => {
   for (const file of ['rpmdb.sqlite.gz', 'Packages.gz']) {
     const found = await readRpmDatabase(path, fixture(`contents/rpm/${file}`))
     assert.deepEqual([shown(found), found.gaps, found.isDatabase], [real, [], true], file)
@@ -68,7 +68,7 @@ function sqliteDatabase(rows: readonly Buffer[], pageSize = 4096): Buffer {
   }
 }
 
-test('reads name, version, epoch, source package and module in every format', async () => {
+test('reads name, version, epoch, source package and module in each format', async () => {
   const databases = {
     sqlite: sqliteDatabase(blobs),
     ndb: ndbDatabase(blobs),
@@ -82,7 +82,7 @@ test('reads name, version, epoch, source package and module in every format', as
   }
 })
 
-test('reads rows of SQLite of any size, in trees of several levels and pages of any size', () => {
+test('reads SQLite rows of any size, in trees of several levels and with any page size', () => {
   const rows = Array.from({ length: 700 }, (_, i) => Buffer.alloc((i * 37) % 9000, i))
   for (const pageSize of [512, 4096, 65_536]) {
     const read = [...blobsInSqlite(sqliteDatabase(rows, pageSize), 'Packages', 2 ** 20)]
@@ -92,7 +92,7 @@ test('reads rows of SQLite of any size, in trees of several levels and pages of 
   }
 })
 
-test('gives a package or a gap for each entry of every format', async () => {
+test('reports a package or a coverage gap for each entry in each format', async () => {
   const broken = [blobs[0]!, Buffer.from('no header'), rpmHeader({ name: '', version: '1', release: '1' }), blobs[1]!]
   const nameless = rpmHeader({ name: 'd', version: '', release: '' })
   const large = rpmHeader({ name: 'e'.repeat(600), version: '1', release: '1' })
@@ -110,7 +110,7 @@ test('gives a package or a gap for each entry of every format', async () => {
   }
 })
 
-test('takes the epoch of a source package from a package that was built with the same version', async () => {
+test('copies the epoch of a source package from a package built with the same version', async () => {
   const source = 'perl-5.26.3-416.el8.src.rpm'
   const perl = [
     { name: 'perl-Errno', version: '1.28', release: '416.el8', source },
@@ -122,7 +122,7 @@ test('takes the epoch of a source package from a package that was built with the
   ])
 })
 
-test('reads the list that images of Azure Linux have instead of a database', async () => {
+test('reads the package list of Azure Linux images, which have no database', async () => {
   const line = (name: string, version: string, epoch: string) =>
     `${name}\t${version}\t1653816591\t1653628924\tMicrosoft Corporation\t${epoch}\t1\tx86_64\t0\t${name}-${version}.src.rpm\n`
   const text = `${line('bash', '5.1.8-1.cm2', '(none)')}${line('tcl', '8.6-1', '1')}broken\t1\n\n`
@@ -131,7 +131,7 @@ test('reads the list that images of Azure Linux have instead of a database', asy
   assert.deepEqual([found.gaps.map(({ reason }) => reason), found.isDatabase], [['DAMAGED'], true])
 })
 
-test('a damaged file is a gap, whatever is damaged in it, and never an error', async () => {
+test('reports a damaged file as a coverage gap and never fails, whatever is damaged', async () => {
   const files = [sqliteDatabase(blobs, 512), ndbDatabase(blobs), berkeleyDatabase(blobs)]
   for (const bytes of [
     Buffer.alloc(0),
@@ -155,7 +155,7 @@ test('a damaged file is a gap, whatever is damaged in it, and never an error', a
   }
 })
 
-test('reports a gap if a page of a file in Berkeley format is overwritten', async () => {
+test('reports a coverage gap if a page in a Berkeley file is overwritten', async () => {
   const bytes = fixture('contents/rpm/Packages.gz')
   const size = bytes.readUInt32LE(20)
   for (const type of [undefined, 0, 5, 7, 255]) {
@@ -169,14 +169,14 @@ test('reports a gap if a page of a file in Berkeley format is overwritten', asyn
   }
 })
 
-test('slots of ndb that lead to one blob give one package, and a gap for each other', async () => {
+test('several ndb slots with one blob return one package, and a coverage gap for each other slot', async () => {
   const bytes = ndbDatabase([blobs[0]!])
   bytes.copy(bytes, 48, 32, 48)
   const { packages, gaps } = await readRpmDatabase(path, bytes)
   assert.deepEqual([packages.length, gaps.length], [1, 1])
 })
 
-test('blobs of ndb that share bytes are damage once they have more bytes than the file', async () => {
+test('ndb blobs with overlapping bytes count as damage once they are larger than the file', async () => {
   const bytes = ndbDatabase([Buffer.alloc(20_000)])
   // Each of the blobs extends to the end of the file.
   for (let i = 0; i < 11; i++) {
@@ -192,7 +192,7 @@ test('blobs of ndb that share bytes are damage once they have more bytes than th
   assert.equal((await readRpmDatabase(path, bytes)).isDatabase, false)
 })
 
-test('stops at the budget of files while it reads folders', () => {
+test('stops at the file limit while reading folders', () => {
   const { files } = readRpmHeader(
     rpmHeader({ name: 'a', version: '1', release: '1', files: Array.from({ length: 100 }, (_, i) => `/d${i}/f`) }),
   )
@@ -201,7 +201,7 @@ test('stops at the budget of files while it reads folders', () => {
   assert.equal([...files({ left: 1000 })].length, 100)
 })
 
-test('pages that lead to themselves or to each other end the reading', async () => {
+test('stops at pages that refer to themselves or to each other', async () => {
   const sqlite = sqliteDatabase(
     Array.from({ length: 50 }, () => Buffer.alloc(400)),
     512,

@@ -16,7 +16,7 @@ const installed = (version: string, module = ''): Package => ({
   ...(module === '' ? {} : { module }),
 })
 
-test('applies fixes of rpm modules only to packages of modules, and other fixes only to packages outside of modules', () => {
+test('applies fixes for rpm modules only to module packages, and other fixes only to other packages', () => {
   assert.equal(affects(fixedIn('1:18.0-1.module+el8'), installed(modular, 'nodejs:16')), true)
   assert.equal(affects(fixedIn('1:18.0-1.module+el8'), installed(modular)), true)
   assert.equal(affects(fixedIn('1:18.0-1.module+el8'), installed(plain)), false)

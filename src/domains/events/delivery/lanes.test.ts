@@ -11,7 +11,7 @@ const row = (subject: string, more: Partial<Waiting> = {}): Waiting => {
 const rows = (subject: string, count: number) => Array.from({ length: count }, () => row(subject))
 const ids = (taken: readonly { rows: Waiting[] }[]) => taken.map((lane) => lane.rows[0]!.id)
 
-test('each subject sends one event at a time, in order, and subjects send in parallel', () => {
+test('each subject sends one event at a time in order, and different subjects send in parallel', () => {
   const lanes = new Lanes()
   const [a1, b1, a2] = [row('a'), row('b'), row('a')]
   lanes.add([a1, b1, a2], 0)
@@ -22,7 +22,7 @@ test('each subject sends one event at a time, in order, and subjects send in par
   assert.deepEqual(ids(lanes.take(9, 0)), [a2.id])
 })
 
-test('a failed event is retried when it is due, and later events of its subject wait', () => {
+test('retries a failed event when due, and later events of its subject wait', () => {
   const lanes = new Lanes()
   const [bad, behind] = [row('a'), row('a')]
   lanes.add([bad, behind, row('b', { nextTime: new Date(70).toISOString() })], 0)
@@ -39,7 +39,7 @@ test('a failed event is retried when it is due, and later events of its subject 
   assert.equal(lanes.take(9, 51).length, 1)
 })
 
-test('keeps only the start of a long lane, and reads the rest again, in order and once', () => {
+test('keeps only the start of a long subject queue, and reads the rest later, in order and once', () => {
   const lanes = new Lanes()
   const all = rows('a', 2 * laneRows + 5)
   lanes.add(all, 0)
@@ -60,7 +60,7 @@ test('keeps only the start of a long lane, and reads the rest again, in order an
   assert.deepEqual([lanes.size, lanes.hungry(), lanes.nextDue()], [0, [], undefined])
 })
 
-test('an event added to a shortened long lane waits for the events before it', () => {
+test('an event added to a shortened subject queue waits for the events before it', () => {
   const lanes = new Lanes()
   const all = rows('a', laneRows + 5)
   lanes.add(all, 0)
@@ -88,7 +88,7 @@ test('an event added to a shortened long lane waits for the events before it', (
   )
 })
 
-test('removes a lane without remaining rows', () => {
+test('removes a subject queue without remaining rows', () => {
   const lanes = new Lanes()
   lanes.add(rows('a', laneRows + 1), 0)
   for (let i = 0; i < laneRows; i++) lanes.done(lanes.take(1, 0)[0]!, 0)
@@ -97,7 +97,7 @@ test('removes a lane without remaining rows', () => {
   assert.deepEqual([lanes.size, lanes.hungry()], [0, []])
 })
 
-test('probes a failing sink with the least tried row, due or not', () => {
+test('tests a failing sink with the row that was tried least, due or not', () => {
   const lanes = new Lanes()
   const [often, once, never] = [
     row('a', { attempts: 5 }),

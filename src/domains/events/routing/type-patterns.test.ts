@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { matchesType } from './type-patterns.ts'
 
-test('a pattern matches the whole type, and a star matches any text', () => {
+test('a pattern matches the whole event type, and a star matches any text', () => {
   const type = 'dev.pinfold.api.iam.group.created.v1'
   const matching = [
     type,
@@ -30,7 +30,7 @@ test('a pattern matches the whole type, and a star matches any text', () => {
   assert.ok(!matchesType(['aba*aba'], 'aba'), 'the pieces do not overlap')
 })
 
-test('one of several patterns is sufficient, and no patterns match every type', () => {
+test('one matching pattern of several is enough, and no patterns match each type', () => {
   assert.ok(matchesType([], 'a'))
   assert.ok(matchesType(['b', 'a*'], 'a'))
   assert.ok(!matchesType(['b', 'c'], 'a'))

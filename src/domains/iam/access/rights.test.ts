@@ -17,7 +17,7 @@ const grants = (entries: Record<string, number[]>): Grants =>
   new Map(Object.entries(entries).map(([place, numbers]) => [place, maskOf(numbers)]))
 const inOrg = below(org, 'f')
 
-test('a grant applies to its group and below, not above or beside', () => {
+test('a grant applies to its group and below, not above or in sibling groups', () => {
   const rights = createRights({ identity: inOrg, grants: grants({ [team]: [repoList] }) })
   assert.equal(rights.holds(team, [repoList]), true)
   assert.equal(rights.holds(project, [repoList]), true)
@@ -27,7 +27,7 @@ test('a grant applies to its group and below, not above or beside', () => {
   assert.deepEqual(rights.roots([repoList]), [team])
 })
 
-test('grants of the group and of the groups above it add up, and all capabilities are needed', () => {
+test('grants of the group and the groups above add up, and a request needs all its capabilities', () => {
   const rights = createRights({ identity: inOrg, grants: grants({ [org]: [groupsList], [team]: [repoAdmin] }) })
   assert.equal(rights.holds(project, [groupsList, repoAdmin]), true)
   assert.equal(rights.holds(project, [groupsList, repoAdmin, termsList]), false)
@@ -50,7 +50,7 @@ test('an identity without a parent can have bindings in several organizations', 
   assert.deepEqual(rights.roots([repoList]), [org, other])
 })
 
-test('a narrowed token keeps rights only in its scope and below, and none elsewhere', () => {
+test('a narrowed token has rights only in its scope and below', () => {
   const bound = grants({ [org]: [groupsList, repoList] })
   const at = (narrowing: Grants) => createRights({ identity: inOrg, grants: bound, narrowing })
 
@@ -71,14 +71,14 @@ test('a token never adds to the granted rights', () => {
   assert.equal(rights.holds(team, [groupsList]), false)
 })
 
-test('the operator holds every capability everywhere unless the token narrows them', () => {
+test('the operator holds each capability everywhere, unless the token narrows them', () => {
   const operator = { identity: 'd'.repeat(40), grants: new Map(), operator: true }
   assert.equal(createRights(operator).holds(other, capabilities.keys()), true)
   assert.deepEqual(createRights(operator).roots(capabilities.keys()), [top])
   assert.deepEqual(createRights({ ...operator, narrowing: grants({ [team]: [repoList] }) }).roots([repoList]), [team])
 })
 
-test('nobody holds a capability that the contract does not have', () => {
+test('no caller holds a capability that the contract does not declare', () => {
   const operator = createRights({ identity: 'd'.repeat(40), grants: new Map(), operator: true })
   for (const numbers of [[0], [999_999], [repoList, 999_999]]) {
     assert.equal(operator.holds(org, numbers), false)
@@ -86,12 +86,12 @@ test('nobody holds a capability that the contract does not have', () => {
   }
 })
 
-test('a caller without rights holds nothing anywhere', () => {
+test('a caller without rights holds no capability anywhere', () => {
   assert.equal(noRights.holds(org, [repoList]), false)
   assert.deepEqual(noRights.roots([repoList]), [])
 })
 
-test('every capability has a bit of its own', () => {
+test('each capability has its own bit', () => {
   const masks = [...capabilities.values()].map(({ mask }) => mask)
   assert.equal(new Set(masks).size, masks.length)
   assert.equal(
@@ -103,7 +103,7 @@ test('every capability has a bit of its own', () => {
 const seed = 20_260_801
 const worlds = 100_000
 
-test(`in ${worlds} random worlds the decision equals that of a plain walk over all bindings`, () => {
+test(`in ${worlds} random hierarchies, the decision equals a simple check of all bindings`, () => {
   const random = mulberry32(seed)
   const seen = { held: 0, refused: 0, several: 0 }
   for (let i = 0; i < worlds; i++) {

@@ -13,7 +13,7 @@ const failing = (match: Parameters<typeof matchClaims>[0], claims: Record<string
 const match = { issuer: 'https://a.example', subject: 's' }
 const claims = { iss: 'https://a.example', sub: 's', aud: 'https://ours.example.com' }
 
-test('reports each claim that the identity names by itself', () => {
+test('reports each claim rule of the identity separately', () => {
   assert.deepEqual(failing(match, claims), [])
   assert.deepEqual(failing(match, { ...claims, iss: 'https://a.example/' }), ['iss'])
   assert.deepEqual(failing({ ...match, claims: { a: '1' }, claimPatterns: { b: '2' } }, {}), [
@@ -27,13 +27,13 @@ test('reports each claim that the identity names by itself', () => {
   assert.deepEqual(first, { claim: 'iss', wanted: 'https://a.example', got: 'https://a.example', matches: true })
 })
 
-test('a match without conditions accepts no token', () => {
+test('a claim match without conditions matches no token', () => {
   assert.deepEqual(failing({}, { ...claims, iss: '', sub: '' }), ['iss', 'sub'])
   assert.deepEqual(failing({ issuerPattern: '(', subjectPattern: '[' }, claims), ['iss', 'sub'])
   assert.equal(trustsIssuer({}, ''), false)
 })
 
-test('an issuer is trusted by its exact name or by a pattern for the whole name', () => {
+test('an issuer is trusted by its exact URL, or by a pattern for the whole URL', () => {
   assert.equal(trustsIssuer(match, 'https://a.example'), true)
   assert.equal(trustsIssuer(match, 'https://a.example.evil'), false)
   assert.equal(trustsIssuer({ issuerPattern: 'https://[a-z]\\.example' }, 'https://b.example'), true)
@@ -43,7 +43,7 @@ test('an issuer is trusted by its exact name or by a pattern for the whole name'
   assert.equal(trustsIssuer({ issuer: 'https://accounts.google.com' }, 'https://accounts.google.com'), true)
 })
 
-test('a text that is too long for its pattern does not match, and the check says why', () => {
+test('a value that is too long for its pattern does not match, and the check names this reason', () => {
   const wanted = { issuer: 'https://a.example', subjectPattern: 'repo:.{0,100}(?:x|y)*' }
   const short = `repo:${'x'.repeat(300)}`
   const long = `repo:${'x'.repeat(400)}`
@@ -55,14 +55,14 @@ test('a text that is too long for its pattern does not match, and the check says
   assert.deepEqual(failing({ issuer: 'https://a.example', subject: long }, { ...claims, sub: long }), [])
 })
 
-test('the unverified issuer of a token has a smaller matching limit than other claims', () => {
+test('the unverified issuer of a token has a lower match limit than other claims', () => {
   const issuerPattern = 'https://[a-z.]{1,60}/.*'
   const issuer = (length: number) => `https://a.example/${'x'.repeat(length)}`
   assert.equal(trustsIssuer({ issuerPattern }, issuer(50)), true)
   assert.equal(trustsIssuer({ issuerPattern }, issuer(500)), false)
 })
 
-test('all patterns of an identity share one matching limit, and so do all values of a list', () => {
+test('all patterns of an identity share one match limit, and so do all values of a list', () => {
   const names = Array.from({ length: 10 }, (_, i) => `c${i}`)
   const patterns = Object.fromEntries(names.map((name) => [name, 'x{0,100}y*']))
   const of = (length: number) => Object.fromEntries(names.map((name) => [name, `x${'y'.repeat(length)}`]))
@@ -74,14 +74,14 @@ test('all patterns of an identity share one matching limit, and so do all values
   assert.deepEqual(failing({ ...match, claimPatterns: { a: 'x{0,100}' } }, { ...claims, a: list(1000) }), ['a'])
 })
 
-test('patterns that ignore case leave room for usual claims', () => {
+test('case-insensitive patterns can match claims of usual length', () => {
   const names = ['a', 'b', 'c']
   const of = (text: string) => Object.fromEntries(names.map((name) => [name, text]))
   const claimPatterns = of(`(?i)${'x'.repeat(78)}.*`)
   assert.deepEqual(failing({ ...match, claimPatterns }, { ...claims, ...of('X'.repeat(95)) }), [])
 })
 
-test('a program is matched against as many characters as 80,000 instructions allow, or 20,000 for the issuer', () => {
+test('limits the characters matched by a program to 80,000 instructions, or 20,000 for the issuer', () => {
   const alternatives = [
     'repo:acme/web:main|repo:acme/web:dev|repo:acme/web:v.*',
     '(?i)repo:acme/web:main|repo:acme/web:dev',
@@ -125,20 +125,20 @@ test('compiles no pattern far above the limits, and reports a stored pattern abo
   assert.match(subject!.wanted, /above the limits of patterns\)$/)
 })
 
-test('compiles a pattern of an identity once for all checks', () => {
+test('compiles an identity pattern once for all checks', () => {
   const wanted = { issuer: 'https://a.example', subjectPattern: 's|compiled-once' }
   const { compiled } = patterns.counts()
   for (let i = 0; i < 20; i++) assert.deepEqual(failing(wanted, claims), [])
   assert.equal(patterns.counts().compiled, compiled + 1)
 })
 
-test('an identity stored before the limits still matches short claims', () => {
+test('an identity stored before the limits existed still matches short claims', () => {
   const wanted = { issuer: 'https://a.example', subjectPattern: 's.{0,1000}' }
   assert.deepEqual(failing(wanted, claims), [])
 })
 
 // With one compilation for each value, this test would not finish.
-test('a list of many values costs one compilation of its pattern', () => {
+test('compiles a pattern once for a list of many values', () => {
   const many = Array.from({ length: 300_000 }, (_, i) => `v${i}`)
   assert.deepEqual(failing({ ...match, claimPatterns: { many: 'x.{0,1000}' } }, { ...claims, many }), ['many'])
 })

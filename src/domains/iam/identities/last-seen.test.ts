@@ -16,7 +16,7 @@ function start() {
   return { state, errors, lastSeen: createLastSeen(db, (error) => errors.push(error)) }
 }
 
-test('an identity is written once, with the latest time, however often it was seen', async () => {
+test('writes an identity once, with the latest time, however often it was seen', async () => {
   const { state, lastSeen } = start()
   for (const time of ['1', '2', '3']) lastSeen.note('b', time)
   lastSeen.note('a', '2')
@@ -53,7 +53,7 @@ test('retries failed writes later, with the latest time', async () => {
   await lastSeen.close()
 })
 
-test('close writes pending times, and does not fail if the database does', async () => {
+test('close writes pending times, and succeeds if the database fails', async () => {
   const { state, errors, lastSeen } = start()
   lastSeen.note('a', '1')
   state.down = true

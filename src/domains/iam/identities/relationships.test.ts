@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storedPatternProblem } from './relationships.ts'
 
-test('reports a stored pattern above the limits, with the longest text that a claim or an issuer may have', () => {
+test('reports a stored pattern above the limits, with the maximum length of a claim or an issuer', () => {
   const old = 's.{0,600}'
   const lengthOf = (relationship: Parameters<typeof storedPatternProblem>[0]) => {
     const [, field, length] = /^(\S+) is too large.* texts of up to (\d+) characters/.exec(

@@ -48,7 +48,7 @@ test('ignores a capability of a newer version in a stored role', async () => {
   assert.deepEqual(await grants, new Map([[group, maskOf([groupsList])]]))
 })
 
-test('an identity without bindings has no grants, and a deleted one has undefined', async () => {
+test('returns no grants for an identity without bindings, and undefined for a deleted one', async () => {
   const { cache, asked } = startCache()
   const [there, gone] = [cache.of(identity), cache.of(other)]
   asked[0]!.answer([{ place: null, capabilities: '' }])
@@ -63,7 +63,7 @@ test('an identity without bindings has no grants, and a deleted one has undefine
   assert.deepEqual(await made, new Map())
 })
 
-test('caches a result for half a second from the start of its query', async () => {
+test('caches a result for half a second after the start of its query', async () => {
   const { cache, asked, clock } = startCache()
   const first = cache.of(identity)
   clock.now += 499
@@ -92,7 +92,7 @@ test('clear makes the next call query the database', async () => {
   assert.equal((await after)?.size, 0)
 })
 
-test('a query that was running during clear does not serve later callers', async () => {
+test('a query that runs during clear does not serve later callers', async () => {
   const { cache, asked } = startCache()
   const early = cache.of(identity)
   cache.clear()
@@ -106,7 +106,7 @@ test('a query that was running during clear does not serve later callers', async
   assert.equal(asked.length, 2)
 })
 
-test('a failed query rejects for its waiting callers, and the next call queries again', async () => {
+test('a failed query rejects for all waiting callers, and the next call queries again', async () => {
   const { cache, asked } = startCache()
   const first = cache.of(identity)
   asked[0]!.fail(new Error('connection lost'))

@@ -14,14 +14,14 @@ function fakeTurns() {
   return { yielder, yields: () => yields, elapsed: () => now }
 }
 
-test('separates tag names from patterns; a list of names alone has no matcher', async () => {
+test('separates tag names from patterns, and a list of names alone needs no matcher', async () => {
   assert.deepEqual(namedTags(['latest', 'v.*', '1.0']), ['latest', '1.0'])
   assert.equal(tagMatcher(['latest', '1.0']), undefined)
   assert.equal(await tagMatcher([])!('anything'), true)
   assert.deepEqual([await tagMatcher(['latest', 'v.*'])!('v1'), await tagMatcher(['a', 'v.*'])!('a')], [true, false])
 })
 
-test('yields to other work by time while it matches a long list of tags', async () => {
+test('yields regularly to other work while matching a long list of tags', async () => {
   const turns = fakeTurns()
   const matches = tagMatcher(['v[0-9]+', 'x-.*'], turns.yielder)!
   let found = 0
@@ -30,18 +30,18 @@ test('yields to other work by time while it matches a long list of tags', async 
   assert.ok(turns.yields() >= turns.elapsed() / 10, `${turns.yields()} in ${turns.elapsed()} ms`)
 })
 
-test('yields to other work while it matches the patterns of a hundred upstreams', async () => {
+test('yields regularly to other work while matching the patterns of a hundred upstreams', async () => {
   const turns = fakeTurns()
   for (let i = 0; i < maxUpstreams; i++) await matchesNames([`team-${i}/.*`], 'app', turns.yielder)
   assert.ok(turns.yields() >= turns.elapsed() / 10, `${turns.yields()} in ${turns.elapsed()} ms`)
 })
 
-test('the cache has room for the patterns of all upstreams of an organization', () => {
+test('the cache holds the patterns of all upstreams of an organization', () => {
   assert.ok(pathLimits.allCompile * maxUpstreams <= 250_000)
   assert.ok(pathLimits.steps * 256 <= 54_000 && tagLimits.steps * 129 <= 54_000)
 })
 
-test('names the entry of a list that is refused, and refuses lists that are too long', () => {
+test('names the refused entry of a list, and refuses lists that are too long', () => {
   const problems = patternProblems('allow', ['a', '.{0,300}', '['], { most: maxAllowed, limits: pathLimits })
   assert.deepEqual(
     problems.map(({ field }) => field),

@@ -162,7 +162,7 @@ const cases: readonly Case[] = [
   ],
 ]
 
-test('derives the status of a tag from the time, the release line, the organization and whether it is rebuilt', () => {
+test('derives the status of a tag from time, release line, organization and whether it is still rebuilt', () => {
   assert.equal(cases.length, 30)
   for (const [what, given, tagStatus, graceStatus, expiry] of cases) {
     const facts = { release: undefined, grace: true, rebuilt: true, ...given }
@@ -170,12 +170,12 @@ test('derives the status of a tag from the time, the release line, the organizat
   }
 })
 
-test('ends the two grace periods of the documentation as documented', () => {
+test('the two grace periods in the documentation end as documented', () => {
   assert.equal(graceEnd('2026-10-31'), '2027-05-01T00:00:00.000Z')
   assert.equal(graceEnd('2025-04-30'), '2025-10-30T00:00:00.000Z')
 })
 
-test('accepts only days of the calendar', () => {
+test('accepts only existing calendar days', () => {
   for (const day of ['2024-02-29', '2000-01-01', '9999-12-31']) assert.ok(isDay(day), day)
   for (const day of ['2023-02-29', '2024-13-01', '2024-00-10', '2024-04-31', 'tomorrow']) assert.ok(!isDay(day), day)
 })

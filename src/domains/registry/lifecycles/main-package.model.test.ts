@@ -10,7 +10,7 @@ const installed = (name: string, version: string, origin = name, originVersion =
   originVersion,
 })
 
-test('cuts a version to the form that its makers use', () => {
+test('shortens a version to the form of its product', () => {
   const cases = [
     ['22.4.1-r0', '22.4.1'],
     ['1:3.11.2-6+deb12u1', '3.11.2'],
@@ -27,7 +27,7 @@ test('cuts a version to the form that its makers use', () => {
   assert.equal(compareNumbers('1:3.12-1', '3.12-r9'), 0)
 })
 
-test('finds the longest line that a version begins with, part by part', () => {
+test('finds the longest release line that a version begins with, part by part', () => {
   const cycles = new Set(['3', '3.1', '3.12', '2024.1', '8.0-sp1'])
   const cases = [
     ['3.12.4-r2', '3.12'],
@@ -42,7 +42,7 @@ test('finds the longest line that a version begins with, part by part', () => {
   for (const [version, expected] of cases) assert.equal(cycleOf(version, cycles), expected, version)
 })
 
-test('looks a package up without the version in its name, and not at all with a second line in the name', () => {
+test('looks up a package without the version in its name, but not if the name has a second line', () => {
   assert.deepEqual(lookupNames('nodejs-22'), ['nodejs-22', 'nodejs'])
   assert.deepEqual(lookupNames('Python3.12'), ['python3.12', 'python'])
   assert.deepEqual(lookupNames('go'), ['go'])
@@ -51,7 +51,7 @@ test('looks a package up without the version in its name, and not at all with a 
   assert.deepEqual(lookupNames(''), [])
 })
 
-test('finds the package installed under the best of the names, and the latest of several versions', () => {
+test('finds the package installed under the best name, and the latest of several versions', () => {
   const packages = [
     installed('busybox', '1.36.1-r0'),
     installed('nodejs-20', '20.1.0-r0'),
@@ -66,7 +66,7 @@ test('finds the package installed under the best of the names, and the latest of
   assert.equal(findInstalled([], packages), undefined)
 })
 
-test('finds a product by its name, its aliases and the ends of its package URLs', () => {
+test('finds a product by its name, aliases and ends of package URLs', () => {
   const product = {
     name: 'nodejs',
     aliases: ['node'],

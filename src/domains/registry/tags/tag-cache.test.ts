@@ -17,7 +17,7 @@ function scene(engine: 'sqlite' | 'postgres') {
   return { state, cache: createTagCache({ engine, get } as unknown as Db, () => state.now) }
 }
 
-test('keeps a tag for half a second, or until a commit changes any tag', async () => {
+test('caches a tag for half a second, or until a commit changes any tag', async () => {
   const { state, cache } = scene('sqlite')
   for (const _ of [1, 2]) assert.equal((await cache.of(repo, 'a'))?.digest, 'one')
   assert.equal(state.asked, 1)
@@ -36,7 +36,7 @@ test('keeps a tag for half a second, or until a commit changes any tag', async (
   assert.equal((await cache.of(repo, 'a'))?.digest, 'four')
 })
 
-test('does not keep a tag that was read while it moved', async () => {
+test('does not cache a tag that was read during its update', async () => {
   const { state, cache } = scene('sqlite')
   const { promise, resolve } = Promise.withResolvers<void>()
   state.wait = promise
@@ -56,7 +56,7 @@ test('reads the database each time if servers share it', async () => {
   }
 })
 
-test('keeps a limited number of tags, the newest', async () => {
+test('caches a limited number of tags, the newest', async () => {
   const { state, cache } = scene('sqlite')
   for (let i = 0; i <= 10_000; i++) await cache.of(repo, `tag-${i}`)
   const { asked } = state

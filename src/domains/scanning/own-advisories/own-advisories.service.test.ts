@@ -18,7 +18,7 @@ const verdict = (fixed: string, version: string, module = '') => {
   return verdictOf(installed, recordOf(fixedIn(fixed), undefined)!.affected[0]!, order)
 }
 
-test('returns unknown for packages of rpm modules, because an advisory of an organization names no stream', () => {
+test('returns unknown for rpm module packages, because advisories of an organization contain no module stream', () => {
   const fixed = '1:20.16.0-1.module+el8.10.0+2'
   assert.equal(verdict(fixed, '1:20.9.0-1.module+el8.9.0+1', 'nodejs:20'), 'unknown')
   assert.equal(verdict(fixed, fixed, 'nodejs:20'), 'clear')
