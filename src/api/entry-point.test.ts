@@ -5,7 +5,7 @@ import { nobody } from '#edge/caller.ts'
 import { type Api, enter } from './entry-point.ts'
 import type { Endpoint } from './methods.ts'
 
-/** Uses more of the thread than all requests of one turn of the event loop may use. */
+/** Uses more thread time than all requests may use in one turn of the event loop. */
 function useTurn(): void {
   for (const until = performance.now() + 11; performance.now() < until; );
 }
@@ -24,7 +24,7 @@ test('expensive simultaneous requests run in several turns of the event loop', a
   const requests: Promise<void>[] = []
   for (let i = 0; i < 3; i++) {
     requests.push(request())
-    // Work that is ready continues, as between two callbacks of sockets.
+    // Ready work continues without a pause, like two socket callbacks in a row.
     for (let step = 0; step < 10; step++) await undefined
   }
   await Promise.all(requests)

@@ -43,7 +43,7 @@ test('uses the body of the called version, or of the newest version without one'
   assert.equal(find('v2').bodyType, 'pinfold.platform.iam.v2.Group')
   assert.equal(find(undefined).bodyType, 'pinfold.platform.iam.v2.Group')
   assert.equal(find('v1').type, find('v2').type)
-  // If the called version has no message of its own, that of the newest is used.
+  // If the called version has no message of its own, the event uses the message of the newest version.
   assert.equal(
     table.find('registry.repo.updated', 'v1', toReadmeResource.kind).bodyType,
     'pinfold.platform.registry.v2.RepoReadme',

@@ -8,7 +8,7 @@ import { type Part, StoreFull } from './blobs.ts'
 import { openDisk } from './disk.ts'
 
 const chunk = Buffer.alloc(1 << 20, 7)
-/** Bytes that are synced to disk before the end of the content. */
+/** Number of bytes that are synced to disk before the content ends. */
 const enough = 32
 
 /** Disk whose syncs wait for `datasync`. Final syncs are counted separately. */

@@ -71,7 +71,7 @@ test('two version numbers of one release are the same distribution; two releases
   assert.ok(same(['rhel', '9.2'], ['redhat', '9.3']))
   assert.ok(!same(['alpine', '3.19.1'], ['alpine', '3.20.1']))
   assert.ok(!same(['wolfi', '2023'], ['chainguard', '2023']))
-  // Without an ecosystem, only equal versions are the same.
+  // Without an ecosystem, only equal versions count as the same.
   assert.ok(!same(['constructor', '1'], ['constructor', '2']))
 })
 

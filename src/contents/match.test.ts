@@ -38,11 +38,11 @@ test('a fix for another module stream does not match', () => {
   assert.equal(verdict(modular, saidOf('nodejs-devel:18 nodejs:18')), 'vulnerable')
   assert.equal(isCleared(modular, saidOf('nodejs:20', '1:16.0-1.module+el8'), rpm), false)
   assert.equal(isCleared(modular, saidOf('nodejs:18', '1:16.0-1.module+el8'), rpm), true)
-  // The package or the statement has no stream.
+  // Neither the package nor the statement names a stream.
   assert.equal(verdict(nodeIn('x86_64'), saidOf('nodejs:20')), 'unknown')
   assert.equal(verdict(modular, saidOf('')), 'unknown')
   assert.equal(verdict(modular, saidOf('', '1:16.0-1.module+el8')), 'clear')
-  // One of the two is of no module.
+  // Only one of the two belongs to a module.
   assert.equal(verdict(nodeIn('x86_64', '1:16.0-1.el9'), saidOf('nodejs:18')), 'clear')
   assert.equal(verdict(modular, saidOf(undefined, '1:18.16.1-1.el9')), 'clear')
   assert.equal(verdict(nodeIn('x86_64', '1:16.0-1.el9'), saidOf(undefined, '1:18.16.1-1.el9')), 'vulnerable')

@@ -1,4 +1,4 @@
-// Inputs that users of scanners have reported to be read or compared wrongly.
+// Inputs that other scanners read or compared wrongly, according to reports of their users.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compareInstalled, type Scheme } from '#versions/order.ts'

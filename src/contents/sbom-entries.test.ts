@@ -1,4 +1,4 @@
-// Tests that no entry of an SBOM is lost: each is a package, counts in a gap, or stands for something that is no package.
+// Tests that no entry of an SBOM is lost: each entry becomes a package or counts in a coverage gap, unless it is not a package.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
@@ -21,7 +21,7 @@ const shown = (document: Json) => {
 
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as Json[]) : [])
 
-/** One document for each entry, with that alone, and the entry. */
+/** One SBOM for each entry, which contains only this entry, together with the entry. */
 function split(document: Json): { alone: Json; entry: Json; isRoot: boolean }[] {
   if (document.bomFormat === 'CycloneDX') {
     const main = (document.metadata as Json | undefined)?.component as Json | undefined
@@ -54,7 +54,7 @@ function split(document: Json): { alone: Json; entry: Json; isRoot: boolean }[] 
   })
 }
 
-/** True for entries of the samples that are no packages: images, files and lock files that list packages, operating systems. */
+/** True for entries of the samples that are not packages: images, files, lock files that list packages, and operating systems. */
 function isNoPackage(entry: Json, isRoot: boolean): boolean {
   const purls = [...JSON.stringify(entry).matchAll(/"pkg:([a-z0-9]+)\//g)].map(([, type]) => type!)
   if (purls.length > 0) return purls.every((type) => type === 'oci')
@@ -71,7 +71,7 @@ for (const name of samples) {
     assert.ok(entries.length > 0)
     const packages = new Set<string>()
     let gaps = 0
-    // Several elements that a document describes are packages, while one is the image.
+    // Several elements in the field `documentDescribes` are packages, but a single one is the image.
     const roots = entries.filter(({ isRoot }) => isRoot).length
     for (const { alone, entry, isRoot } of entries) {
       const { packages: found, gaps: missed } = shown(alone)

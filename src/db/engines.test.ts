@@ -1,5 +1,5 @@
-// Behavior that both engines guarantee. PostgreSQL is tested if PINFOLD_TEST_DATABASE names a database, each time in a schema of
-// its own.
+// Behavior that both engines guarantee. The tests run on PostgreSQL if PINFOLD_TEST_DATABASE names a database, each time in a new
+// schema.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -340,7 +340,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
           throw new Error('no')
         }),
       )
-      // Works that have to run again ask again, and only the last of them counts.
+      // A retried transaction requests the callback again, and only the last request counts.
       await Promise.all(
         Array.from({ length: 8 }, () =>
           db.tx(async (tx) => {
@@ -409,7 +409,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
           db.tx(async (tx) => {
             const first = runs[i]!++ === 0
             const row = await tx.get<{ amount: number }>(sql`SELECT amount FROM items WHERE name = 'counter'`)
-            // On PostgreSQL both have read before either writes, so one of them must start again.
+            // On PostgreSQL both transactions read before either writes, so one of them is retried.
             if (engine === 'postgres' && runs.every((count) => count > 0)) met.resolve()
             if (engine === 'postgres') await met.promise
             if (first && row!.amount === 0) await tx.run(sql`DELETE FROM parts`)

@@ -11,7 +11,7 @@ import { type EntryPoint, type HttpArrival, serveEntryPoints } from './entry-poi
 
 type Line = { level: string; message: string } & Record<string, unknown>
 
-/** An edge that keeps log lines and measurements, and counts requests in flight. */
+/** HTTP request handling that keeps log lines and measurements, and counts running requests. */
 function testEdge() {
   const lines: Line[] = []
   const logged = new EventEmitter()

@@ -19,7 +19,7 @@ before(async () => {
   ;({ privateKey, publicKey } = await generateKeyPair(signingAlgorithm, { extractable: true }))
 })
 
-/** An issuer with one key. Counts its uses for verification, since every signature check requests the key exactly once. */
+/** An issuer with one key, which counts signature checks: each check requests the key exactly once. */
 function startIssuer() {
   const state = { now: start, checks: 0, epoch: 0, kids: ['k1'] }
   const keyring: Keyring = {

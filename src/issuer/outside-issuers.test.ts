@@ -21,7 +21,7 @@ const goodDocuments = () =>
     [jwksUrl, jwks('a')],
   ])
 
-/** Issuers with a clock that stands still. A document may be a promise, for a slow response. */
+/** Issuers with a fixed clock. A document can be a promise, for a slow response. */
 function start(documents = goodDocuments()) {
   const state = { now: Date.parse('2026-08-01T12:00:00.000Z'), asked: [] as string[], down: false }
   const outgoing: Pick<Outgoing, 'getJson'> = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answerTokenRequest } from './token-endpoint.ts'
 
-/** Form that counts reads of all of its members. */
+/** Form that counts how often all of its fields are read. */
 class CountedForm extends URLSearchParams {
   passes = 0
   override getAll(name: string): string[] {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeBits, encodeBits } from './capability-set.ts'
 
-// groups.list is bit 3, repo.list bit 58, tag.list bit 66; clients of the API rely on the texts.
+// groups.list is bit 3, repo.list is bit 58, and tag.list is bit 66. API clients depend on these encoded texts.
 const vectors = [
   { bits: [3], text: 'AAAAAAAAADIAAAAAAAAACA==' },
   { bits: [3, 58], text: 'AAAAAAAAADsEAAAAAAAACA==' },

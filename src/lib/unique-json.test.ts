@@ -39,7 +39,7 @@ test('refuses deep nesting before it can exhaust the stack', () => {
   for (const text of [nested(256, '[', ']'), nested(100_000, '[', ']'), nested(300, '{"a":', '}')]) {
     assert.throws(() => parseUniqueJson(text), SyntaxError)
   }
-  // It is the depth that counts, not the number of values.
+  // The depth counts, not the number of values.
   const wide = `[${Array.from({ length: 10_000 }, () => '[{"a":[]}]').join(',')}]`
   assert.deepEqual(parseUniqueJson(wide), JSON.parse(wide))
 })

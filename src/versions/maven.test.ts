@@ -6,7 +6,7 @@ import { mavenKey } from './maven.ts'
 
 const qualifiers = ['alpha', 'beta', 'milestone', 'rc', 'snapshot', '', 'sp']
 
-/** The tokens of a version, each with the separator in front of it, as the specification has them. */
+/** The tokens of a version, each with its preceding separator, as the specification defines them. */
 function tokensOf(version: string): string[] {
   const separated = version
     .toLowerCase()
@@ -26,7 +26,9 @@ function tokensOf(version: string): string[] {
   )
 }
 
-/** `.qualifier` = `-qualifier` < `-number` < `.number`, and then by value; a missing token has the default of its kind. */
+/**
+ * `.qualifier` = `-qualifier` < `-number` < `.number`, then compared by value. A missing token has the default value of its kind.
+ */
 function compareTokens(one: string | undefined, two: string | undefined): number {
   if (one === undefined) return two === undefined ? 0 : -compareTokens(two, one)
   if (two === undefined) return compareTokens(one, one[0] === '.' ? '.0' : '-')
@@ -42,7 +44,7 @@ function compareTokens(one: string | undefined, two: string | undefined): number
   return rank1 !== rank2 ? Math.sign(rank1 - rank2) : text1 < text2 ? -1 : text1 > text2 ? 1 : 0
 }
 
-/** The definition, of two versions at a time: token by token, the shorter one padded with nothings. */
+/** The definition for two versions: compares token by token, and pads the shorter version with empty tokens. */
 function compare(one: string, two: string): number {
   const [a, b] = [tokensOf(one), tokensOf(two)]
   for (let i = 0; i < Math.max(a.length, b.length); i++) {

@@ -8,7 +8,7 @@ import { compareVersions, type Scheme, schemeOf } from './order.ts'
 
 const sign = (kind: Scheme, one: string, other: string) => Math.sign(compareVersions(kind, one, other)!)
 
-/** Every one is before all that follow it. */
+/** Each version sorts before all versions after it in the list. */
 function assertOrder(kind: Scheme, versions: readonly string[]): void {
   for (const [i, one] of versions.entries()) {
     for (const [j, other] of versions.entries()) {
@@ -84,7 +84,7 @@ test('sorts gem prereleases with letters or a dash before the release', () => {
   assertOrder('gem', ['1.0.a', '1.0.beta1', '1.0.pre', '1.0.rc2', '1.0', '1.0.1', '1.2', '1.10'])
   assert.equal(sign('gem', '1-rc1', '1.pre.rc1'), 0)
   assert.equal(sign('gem', '1', '1.0.0'), 0)
-  // Numbers of 15 digits are compared exactly, and longer ones not at all.
+  // Numbers of up to 15 digits are compared exactly. Longer numbers are not compared.
   const [digits, more] = ['999999999999998', '999999999999999']
   assert.deepEqual([sign('gem', `1.${digits}`, `1.${more}`), sign('gem', `1.${more}`, `1.${more}`)], [-1, 0])
   for (const longer of [`1.${more}9`, `1${more}.0`, `1.0.a1${more}`]) {

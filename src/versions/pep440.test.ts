@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { type Random, randomFrom } from '../../test/support/random.ts'
 import { localLabel, pep440Key } from './pep440.ts'
 
-/** Parts of a version in PEP 440; a missing part is undefined. */
+/** Parts of a version in PEP 440. A missing part is undefined. */
 type Version = {
   epoch: number
   release: number[]
@@ -18,7 +18,7 @@ type Version = {
 
 const sign = (a: string | number, b: string | number): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The definition, one clause after the other, of two versions at a time. */
+/** The definition for two versions, clause by clause. */
 function compare(one: Version, two: Version): number {
   const release = Math.max(one.release.length, two.release.length)
   const preOf = ({ pre, post, dev }: Version): [string, number] => {
@@ -43,7 +43,7 @@ function compare(one: Version, two: Version): number {
   return clauses.find((result) => result !== 0) ?? 0
 }
 
-/** Uses few values, so that neighbors are often equal in all but one part. */
+/** Uses few values, so that many versions differ in only one part. */
 function randomVersion(random: Random): Version {
   const number = () => [0, 1, 2, 9, 10, 11, 99, 100, 20241231][random.below(9)]!
   const maybe = <T>(value: T): T | undefined => (random.below(3) === 0 ? value : undefined)
@@ -59,7 +59,7 @@ function randomVersion(random: Random): Version {
   }
 }
 
-/** One of the many ways to write it. */
+/** Returns one of the many spellings of the version. */
 function spelled({ epoch, release, pre, post, dev, local }: Version, random: Random): string {
   const one = (...of: string[]) => of[random.below(of.length)]!
   const separator = () => one('', '.', '-', '_')
@@ -67,7 +67,7 @@ function spelled({ epoch, release, pre, post, dev, local }: Version, random: Ran
     `${separator()}${word}${number === 0 && random.below(2) === 0 ? '' : separator() + one('', '0') + number}`
   const phases = { a: ['a', 'alpha', 'A'], b: ['b', 'Beta'], rc: ['rc', 'c', 'pre', 'preview', 'RC'] }
   const before = pre ? numbered(one(...phases[pre[0]]), pre[1]) : ''
-  // Behind a phase without a number, as in 1.0a-2, a number is that of the phase.
+  // After a phase without a number, as in 1.0a-2, a number belongs to the phase.
   const isShort = random.below(4) === 0 && /^$|\d$/.test(before)
   const text = [
     one('', 'v') + (epoch === 0 ? '' : `${epoch}!`) + release.join('.'),

@@ -6,7 +6,7 @@ import { type Covered, fixesAbove, inRanges, type RangeEvent } from './ranges.ts
 const apk = (one: string, other: string) => compareVersions('apk', one, other)
 const deb = (one: string, other: string) => compareVersions('deb', one, other)
 
-// Events, a version, the expected coverage, and the fixes above it.
+// Events, a version, the expected coverage, and the fixed versions above it.
 const cases: readonly [events: RangeEvent[], version: string, covered: Covered, fixes: string[]][] = [
   [[{ introduced: '0' }], '1.0-r0', 'yes', []],
   [[{ introduced: '0' }], 'not a version', 'yes', []],
@@ -18,7 +18,7 @@ const cases: readonly [events: RangeEvent[], version: string, covered: Covered, 
   [[{ introduced: '1.1-r0' }, { fixed: '1.2-r0' }], '1.1-r0', 'yes', ['1.2-r0']],
   [[{ introduced: '0' }, { lastAffected: '1.2-r0' }], '1.2-r0', 'yes', []],
   [[{ introduced: '0' }, { lastAffected: '1.2-r0' }], '1.2-r1', 'no', []],
-  // Two pieces, given out of order.
+  // Two ranges, in the wrong order.
   [[{ introduced: '2.0-r0' }, { introduced: '0' }, { fixed: '1.5-r0' }, { fixed: '2.3-r0' }], '1.7-r0', 'no', []],
   [
     [{ introduced: '2.0-r0' }, { introduced: '0' }, { fixed: '1.5-r0' }, { fixed: '2.3-r0' }],
@@ -37,14 +37,13 @@ const cases: readonly [events: RangeEvent[], version: string, covered: Covered, 
   [[{ introduced: '0' }, { limit: '1.0-r0' }], '0.9-r0', 'yes', []],
   [[{ introduced: '0' }, { limit: '1.0-r0' }], '1.0-r0', 'no', []],
   [[{ introduced: '0' }, { limit: '*' }], '7-r0', 'yes', []],
-  // A version that is none, on either side, is never taken for unaffected.
-  // The fix is named all the same.
+  // An invalid version on either side never counts as unaffected. The fixed version is reported anyway.
   [[{ introduced: '0' }, { fixed: '1.2-r1' }], 'nonsense!', 'unknown', ['1.2-r1']],
   [[{ introduced: '0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', ['nonsense!']],
   [[{ introduced: '0' }, { limit: 'nonsense!' }], '1.0-r0', 'unknown', []],
   [[{ introduced: '1.0-r0' }, { fixed: 'nonsense!' }], '1.0-r0', 'unknown', ['nonsense!']],
   [[{ introduced: '0' }, { limit: 'nonsense!' }, { fixed: '1.2-r1' }], '1.0-r0', 'unknown', ['1.2-r1']],
-  // The lowest of several fixes above the version is named.
+  // Reports the lowest of several fixed versions above the version.
   [[{ introduced: '0' }, { fixed: '1.3-r0' }, { fixed: '1.2-r0' }, { fixed: '1.1-r0' }], '1.0-r0', 'yes', ['1.1-r0']],
   // Both sides of each boundary.
   [[{ introduced: '1.1-r0' }, { lastAffected: '1.2-r0' }], '1.0-r9', 'no', []],

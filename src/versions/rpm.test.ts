@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compareRpm } from './rpm.ts'
 
-// Pairs in order, then pairs of equal versions: the cases of rpm's own tests, in our own arrangement.
+// Pairs in order, then pairs of equal versions: the cases of rpm's own tests, rearranged.
 const lower: [string, string][] = [
   ['1.0', '2.0'],
   ['2.0', '2.0.1'],

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { compareVersions, type Scheme } from './order.ts'
 
-/** Comparisons by the tools of the package managers themselves: two versions in each line, and `<`, `=` or `>` between them. */
+/** Comparisons by the tools of the package managers: two versions in each line, and `<`, `=` or `>` between them. */
 function* vectors(ecosystem: string) {
   const file = new URL(`../../test/data/versions/${ecosystem}.txt.gz`, import.meta.url)
   for (const line of gunzipSync(readFileSync(file)).toString().split('\n')) {
@@ -15,8 +15,8 @@ function* vectors(ecosystem: string) {
 }
 
 /**
- * Unlike the specification that we follow, Maven's implementation counts the separator before a qualifier. So its order is
- * circular in some cases (see `mavenKey`), and ours is not.
+ * Unlike the specification, Maven's implementation counts the separator before a qualifier. So its order is circular in some
+ * cases (see `mavenKey`); our order is not.
  */
 const byImplementation = [
   '1.0.0-RC16 < 1.0.0.RC8-beta',

@@ -1,5 +1,5 @@
-// Calls of every method of the contract, over REST and gRPC, by every kind of caller. The expected results come from the options
-// of the contract and the lists of built-in roles, not from the code that decides.
+// Calls of each method of the contract, over REST and gRPC, by each kind of caller. The expected results come from the contract
+// options and the lists of built-in roles, not from the permission code.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -26,19 +26,19 @@ const endpoints = buildEndpoints(services)
 const methods = endpoints.map(({ desc }) => desc)
 const nameOf = (desc: DescMethod) => `${desc.parent.typeName}/${desc.name}`
 
-/** Lists whose requests need more than a scope. Lists of things that belong to one resource have tests of their own. */
+/** Lists whose requests need more than a scope. Lists inside one resource have separate tests. */
 const pathsOfLists: Record<string, string | undefined> = {
   ListArtifacts: '/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON',
   ListArtifactVersions: undefined,
   'Artifacts.List': '/libraries/v1/artifacts?ecosystems=PYTHON',
   'Artifacts.ListVersions': undefined,
-  // A day is there for everybody; what of it nobody else sees is tested where the reports are.
+  // A report has an entry for each day for all callers. The tests of the reports check which contents other callers see.
   ListResolvedVulnsReports: undefined,
-  // Each caller has another.
+  // Each caller has a different value.
   ListPendingBindings: undefined,
   ListSessions: undefined,
   ListPushTokens: undefined,
-  // The operator alone may.
+  // Only the operator is allowed.
   ListVulnerabilitySources: undefined,
   ListScanners: undefined,
   // No caller can see anything yet.
@@ -63,8 +63,8 @@ const pathsOfLists: Record<string, string | undefined> = {
 }
 
 /**
- * These methods take a credential of another kind, or the own uid of the caller, which their handlers check: the answer is always
- * the same.
+ * These methods accept a credential of another kind, or the caller's own uid. Their handlers check this, so the result is the
+ * same for each caller.
  */
 const decidesItself: Record<string, number> = { Exchange: 3, ExchangeRefreshToken: 3, Register: 7, 'Auth.Delete': 7 }
 
@@ -81,7 +81,7 @@ let pinfold: Pinfold
 let grpc: RawGrpc
 let issuer: FakeIssuer
 let callers: Caller[]
-/** Uid below the organization, where nothing exists, so a permitted call changes nothing. */
+/** Uid below the organization without a resource, so that a permitted call changes nothing. */
 let place: string
 
 before(async () => {
@@ -135,10 +135,10 @@ after(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-/** Services without a place in their requests whose callers need the capability at some place. */
+/** Services whose requests name no group. Their callers need the capability in any group. */
 const heldSomewhere = ['pinfold.platform.events.Identities']
 
-/** Expected code of the contract, or `through` if the method runs its own work. */
+/** Expected error code according to the contract, or `through` if the handler runs. */
 function expected(desc: DescMethod, caller: Caller): number | 'through' {
   const { mode } = getOption(desc, iam)
   if (mode.case === 'disabled') return 'through'
@@ -154,7 +154,7 @@ function expected(desc: DescMethod, caller: Caller): number | 'through' {
   return needed.every((number) => role?.capabilities.includes(number)) ? 'through' : 7
 }
 
-/** Compares the answer with the contract, and permitted calls with the list of implemented methods. */
+/** Compares the response with the contract, and permitted calls with the list of implemented methods. */
 function judge(desc: DescMethod, caller: Caller, code: number, context: string): void {
   const wanted = expected(desc, caller)
   if (wanted !== 'through') {
@@ -169,7 +169,7 @@ function judge(desc: DescMethod, caller: Caller, code: number, context: string):
   assert.equal(code === 12, handler === undefined, `${context}: ${code}`)
 }
 
-/** The same request as over REST: with the resource that the body would hold, empty but for the place. */
+/** The same request as over REST: the body contains the resource, empty except for its group. */
 function grpcRequest(desc: DescMethod): Message {
   const [scope, nested] = scopeFieldOf(desc)
   const { body = '', path = '' } = bindingsOf(desc)[0] ?? {}
@@ -199,7 +199,7 @@ test('REST allows and denies each method for each caller as the contract declare
 
 test('gRPC allows and denies each method for each caller as the contract declares', async () => {
   for (const caller of callers) {
-    // A connection may have 100 calls at once.
+    // A connection can have 100 concurrent calls.
     for (const some of chunks(methods, 50)) {
       await Promise.all(
         some.map(async (desc) => {
@@ -229,7 +229,7 @@ test('every list is empty for a caller without rights, and its total is 0', asyn
     assert.equal(unseen.status, 200, unseen.text)
     assert.deepEqual(unseen.body[items] ?? [], [], `${path}: ${unseen.text}`)
     assert.ok(seen.body[items].length > 0, `${path} has nothing that a stranger could have seen`)
-    // The lists of version 1 count nothing.
+    // Lists of version 1 return no total.
     if (!desc.output.field.totalCount) continue
     assert.equal(unseen.body.totalCount, '0', path)
     assert.notEqual(seen.body.totalCount, '0', path)
@@ -281,7 +281,9 @@ test('methods of one version have unique short names, because metrics use the sh
   assert.ok(names.includes('v1 Groups.Create') && names.includes('v1 CreateRepo') && names.includes('v2 CreateRepo'))
 })
 
-/** A service of one method, which declares nothing or asks for a capability at a place that its request does not have. */
+/**
+ * A service with one method. The method declares no callers, or requires a capability on a uid that its request does not contain.
+ */
 function serviceWithout(what: 'permission' | 'scope'): Service {
   const options = what === 'scope' ? methods.find(({ name }) => name === 'GetRepo')!.proto.options! : undefined
   const proto = create(FileDescriptorProtoSchema, {

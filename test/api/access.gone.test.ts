@@ -33,7 +33,7 @@ for (const [kind, make] of Object.entries(kinds)) {
     const pull = pinfold.withToken(ok(await trade()).token)
     const path = '/v2/acme/app/tags/list'
     for (const client of [login, pull]) ok(await client.get(path))
-    // A new stream starts behind the events that have a position, so the test waits until all events have one.
+    // A new stream starts after the latest event with a position, so the test waits until each event has one.
     const unplaced = () => pinfold.app.db.all(sql`SELECT id FROM events_outbox WHERE position = 0`)
     await eventually(unplaced, (rows) => rows.length === 0)
     using stream = await openStream(pinfold.url, api.token, { query: `group=${org.uid}` })
@@ -57,13 +57,13 @@ for (const [kind, make] of Object.entries(kinds)) {
       }
     }
     await assertGone()
-    // The first event after the deletion is not sent to them.
+    // These streams do not get the first event after the deletion.
     assert.equal(await stream.ended, true)
     assert.equal(stream.ending()?.code, 16)
     assert.deepEqual(stream.events, [])
 
     if (kind !== 'person') return
-    // A person may have bindings before they sign up, and also after they have deleted their account.
+    // A person can have bindings before creating an account, and after deleting it.
     await pinfold.seed.binding(org.uid, uid, roleUids.editor)
     await assertGone()
   })

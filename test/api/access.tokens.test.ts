@@ -89,7 +89,7 @@ test('ignores a token in the query or in a cookie', async () => {
 const part = (value: object | string) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** Tokens that were not signed with a key of this server. */
+/** Tokens that a foreign key signed. */
 async function forgeries(): Promise<Record<string, string>> {
   const { kid } = pinfold.app.keyring.signer()
   const [header, payload, signature] = ownerToken.split('.') as [string, string, string]
@@ -156,7 +156,7 @@ test('gRPC and REST give the same error for a missing and for a forged token', a
   assert.equal((await grpc.call(GroupsService.method.listGroups, request, { token: ownerToken })).code, 0)
 })
 
-/** A token that our own key signed, with other claims. */
+/** A token with changed claims, signed by our own key. */
 function signOurs(claims: Json, header: Json = {}): Promise<string> {
   const { kid, key } = pinfold.app.keyring.signer()
   const now = Math.floor(Date.now() / 1000)
@@ -190,7 +190,7 @@ test('accepts a token of an identity without bindings, and shows it no resources
   assert.equal((await nobody.get(`/iam/v2/groups/${org.uid}`)).status, 403)
 })
 
-/** Repos that the caller may read, and repos that its list shows. A caller lists exactly the repos that it may read. */
+/** Repositories that the caller can read, and repositories in the list of the caller. Both must be equal. */
 async function reach(token: string): Promise<{ reads: string[]; lists: string[] }> {
   const client = pinfold.withToken(token)
   const named = Object.entries(repos)
@@ -340,7 +340,7 @@ test('publishes a new signing key a day before its first use, and accepts the ol
   const [first] = await published()
   const { kid, key: oldKey } = app.keyring.signer()
   assert.equal(kid, first)
-  // Nobody signs tokens that live this long; this one shows for how long the key itself is good.
+  // No token lives this long. This one shows how long the key itself is valid.
   const lasting = await new SignJWT({})
     .setProtectedHeader({ alg: 'ES256', kid, typ: 'at+jwt' })
     .setIssuer(rotating.url)

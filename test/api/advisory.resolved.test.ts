@@ -36,7 +36,7 @@ const newName = () => `image-${count++}`
 const operator = () => registry.as(operatorUid)
 const iso = (time: string) => new Date(time).toISOString()
 
-/** Pushes as of a time. */
+/** Pushes with the clock at the given time. */
 async function pushAt(time: string, name: string, layers: (LayerEntries | Buffer)[], tag = 'latest') {
   now = new Date(time)
   const pusher = await registry.registryAs(registry.pusher.uid)
@@ -57,7 +57,7 @@ async function importInto(parent: string, advisories: object[]): Promise<void> {
   assert.equal(answer.status, 200, answer.text)
 }
 
-/** With the clock back at the start, since the tokens by which tests make things are of that time. */
+/** Resets the clock to the start of the test, because the test tokens are valid at that time. */
 async function atStart<T>(work: () => Promise<T>): Promise<T> {
   const then = now
   now = new Date(start)
@@ -69,7 +69,7 @@ async function atStart<T>(work: () => Promise<T>): Promise<T> {
 }
 
 let ids = 0
-/** An advisory about an apk package, with approved events of these kinds in this order. */
+/** An apk advisory with approved events of these kinds, in this order. */
 function advisory(artifactName: string, cve: string, events: Json[], more: Json = {}): Json {
   return {
     origin: artifactName,
@@ -91,7 +91,7 @@ function advisory(artifactName: string, cve: string, events: Json[], more: Json 
 }
 const fixed = (fixedVersion: string) => ({ fixed: { fixedVersion } })
 
-/** Days of a report that are not empty, with the aliases of the resolved vulnerabilities. */
+/** Days of a report with resolved vulnerabilities, each with the aliases of these vulnerabilities. */
 async function resolvedIn(client: Client, images: string[], from: string, to: string): Promise<Json> {
   const refs = images.map((image) => `imageRefs=${image}`).join('&')
   const answer = await client.get(`${path}?${refs}&startTime=${iso(from)}&endTime=${iso(to)}&pageSize=200`)
@@ -126,7 +126,7 @@ test('the example in the documentation returns the result that was calculated by
     body.resolvedVulnsReports.map(({ date }: Json) => date),
     [1, 2, 3, 4, 5, 6, 7, 8].map((day) => `2026-03-0${day}T00:00:00.000Z`),
   )
-  // Version 1 has all days in one answer, and other names for the kinds of severity.
+  // Version 1 returns all days in one response, and uses other names for severities.
   const dates = 'from=2026-03-01T00:00:00Z&to=2026-03-08T00:00:00Z'
   const v1 = await (await operator()).get(`/advisory/v1/images/resolved_vulns?imageRefs=acme/${name}&${dates}`)
   assert.deepEqual(v1.body.items, JSON.parse(JSON.stringify(body.resolvedVulnsReports).replaceAll('TYPE_CVSS', 'CVSS')))
@@ -289,7 +289,7 @@ test('the latest approved determination decides if a package is affected', async
     'FIXED-THEN-DETECTED',
     'PATCHED',
   ]
-  // Removed with the package, at last: what no version repairs, and what only the first version did not have.
+  // Resolved when the package was removed: vulnerabilities without a fixed version, and one that only later versions had.
   assert.deepEqual(found, { '03-30': updated, '03-31': ['NOT-PLANNED', 'PATCHED-BEFORE', 'TRUE', 'WAITING'] })
 })
 

@@ -76,7 +76,7 @@ test('a new person needs an invitation code, unless the settings open registrati
     assert.equal((await pinfold.operator.get(`/iam/v2/identities/${person.uid}`)).status, 404)
     const { code } = await inviteOf()
     assert.equal(ok(await person.register({ code })).group, org)
-    // A person who has an account may register again.
+    // A person with an account may register again.
     assert.deepEqual(ok(await person.register()), { identity: person.uid, group: '' })
   } finally {
     pinfold.app.config.openSignIn = true
@@ -204,7 +204,7 @@ test('an invitation code creates the account and the role binding, with one even
   )
   const member = await pinfold.as(person.uid)
   assert.equal((await member.get(`/iam/v2/groups/${org}`)).status, 200)
-  // One for several people, until it expires.
+  // An invitation for several people, until it expires.
   assert.equal(ok(await somebody().register({ code: invite.code })).group, org)
   await checkLists(pinfold)
 })
@@ -284,14 +284,14 @@ test('an invitation becomes invalid when its creator loses the right to grant th
     ok(await pinfold.operator.patch(`/iam/v2/roles/${makerRole}`, { capabilities }))
     await assertDead(first.code)
   }
-  // The invite works again with the right, and gives the present capabilities of the role.
+  // The invitation works again when its creator regains the right, and grants the current capabilities of the role.
   ok(await pinfold.operator.patch(`/iam/v2/roles/${makerRole}`, { capabilities: [...inviting, 'repo.list'] }))
   assert.equal(ok(await redeem(first.code)).group, org)
   ok(await pinfold.operator.patch(`/iam/v2/roles/${roleUid}`, { capabilities: ['repo.list', 'repo.delete'] }))
   await assertDead(second.code)
   const { code } = await pinfold.seed.invite(org, roleUid)
   assert.equal(ok(await redeem(code)).group, org)
-  // An invite of an earlier version, whose maker is unknown.
+  // An invitation from an earlier version, without a known creator.
   await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE group_invites SET created_by = ''`))
   assert.equal(ok(await redeem(second.code)).group, org)
 })
@@ -309,7 +309,7 @@ test('a single-use invitation admits one person, also if several people redeem i
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   for (const answer of answers.filter(({ status }) => status !== 200)) assertRefused(answer, 'INVITE_INVALID')
   assert.equal((await pinfold.operator.get(`/iam/v2/groupInvites/${invite.uid}`)).status, 404)
-  // People who were refused have no account either.
+  // Refused people get no account either.
   const accounts = await pinfold.app.db.all<Json>(sql`SELECT uid FROM identities WHERE parent_uid = '/'`)
   const known = new Set(accounts.map(({ uid }) => uid))
   assert.equal(people.filter(({ uid }) => known.has(uid)).length, 1)

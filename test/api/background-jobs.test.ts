@@ -1,4 +1,4 @@
-// Background jobs on one node and on several. Tests move the clocks; a killed node sends nothing more.
+// Background jobs on one and on several nodes. Tests set the clocks. A killed node sends nothing more.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,10 +23,10 @@ const leaseMs = 1000
 let count = 0
 const newName = () => `test.${count++}`
 
-/** Marks the embedded database as shared, so that the leases are tested with several nodes there too. */
+/** Marks the embedded database as shared, so that the lease tests can use several nodes on SQLite too. */
 const sharedDb = () => ({ ...pinfold.app.db, shared: true })
 
-/** A node that checks its leases only when a test tells it to, with a clock of its own. */
+/** A node with its own clock, which checks its leases only when a test requests it. */
 function nodeOf(id: string, name: string) {
   const clock = { now: 0 }
   const stop = new AbortController()
@@ -55,7 +55,7 @@ test('one node holds a lease; another node can take it only after the full lease
     two.clock.now += leaseMs - 1
     await one.leases.look()
   }
-  // From here on the first node sends nothing.
+  // The first node sends nothing from here on.
   assert.equal((await two.leases.look()).length, 0)
   assert.equal(two.leases.everyNode.isGone('one'), false)
   two.clock.now += leaseMs
@@ -107,7 +107,7 @@ test('a job in batches stops before the next batch when it is stopped, or when i
     await one.leases.look()
     let batches = 0
     const running = one.lease()!.inBatches(async () => {
-      // The batch that is at work ends.
+      // The running batch completes.
       if (++batches === 3 && end === 'a stop') one.stop.abort()
       else if (batches === 3) one.clock.now += leaseMs * 0.75
       return batches < 50 ? 1 : 0
@@ -146,7 +146,7 @@ test('a slow transaction of the lease owner keeps the lease, and no other node t
     two.clock.now += leaseMs
   }
   assert.ok(one.lease()!.holds())
-  // From here on the owner sends nothing, and its work has to end first.
+  // The owner sends nothing from here on, and its work has to stop first.
   const taken = two.leases.look().then((taken) => order.push(`taken: ${taken.length}`))
   await eventually(
     () =>
@@ -178,7 +178,7 @@ test('a node that read a lease before another node took it cannot take it afterw
     }
   })
   await begun.promise
-  // As a former owner looks whether it is one, held up between what it sees and what it locks.
+  // Delays a former owner between reading the lease and locking it.
   const looked = db.tx(
     (tx) =>
       tx.get(sql`
@@ -256,7 +256,7 @@ test('retries a failing job, and shows the failure in the metrics until the job 
   await workers.close()
   assert.equal(await shown(name, 'lease_held'), '0')
 
-  // An hour has not passed since, so a server that starts leaves it alone, and runs what has never run.
+  // Less than an hour has passed, so a starting server skips this job, and runs jobs that never ran.
   const before = runs
   const other = Promise.withResolvers<void>()
   const run = async () => {
@@ -351,7 +351,7 @@ test('one of two nodes runs a background job, and the other one takes over when 
     const clock = { now: 0, silent: false }
     const db = { ...sharedDb() }
     const { tx } = db
-    // A node that was killed reaches the database no more.
+    // A killed node has no access to the database.
     db.tx = (work, options) => (clock.silent ? Promise.reject(new Error('killed')) : tx(work, options))
     const job: Job = {
       name,

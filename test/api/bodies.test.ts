@@ -1,4 +1,4 @@
-// Limits on the body of a request: its bytes, by who may call the method, and the depth and the members of its JSON.
+// Limits on request bodies: size by the allowed callers of the method, and depth and number of members of JSON.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { buildEndpoints } from '#api/methods.ts'
@@ -12,7 +12,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const padded = (bytes: number) => `{"pad":"${'x'.repeat(bytes - 10)}"}`
 
-/** An open method of the API that takes a body. */
+/** A method of the API for anonymous callers, with a body. */
 const open = buildEndpoints(services)
   .filter(({ method }) => method.access.mode === 'open')
   .flatMap(({ desc }) => restCalls(desc, ''))
@@ -48,7 +48,7 @@ test('a smaller limit in the settings also applies to methods for anonymous call
 test('limits depth and number of members of a body before parsing it', async () => {
   const paths = ['/iam/v2/groups/', '/auth/v1/register']
   for (const path of paths) {
-    // Neither is JSON, so a parser would have refused it for that.
+    // Both texts are invalid JSON, so a parser would fail with another error.
     const deep = await pinfold.operator.call('POST', path, '['.repeat(65))
     assertInvalid(deep, 'body')
     assert.match(deep.text, /is nested deeper than 64 levels/)

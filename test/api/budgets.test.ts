@@ -1,4 +1,4 @@
-// Budgets of main-thread time, as clients meet them at each entry point.
+// Budgets of main-thread time at each entry point, as clients see them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -14,13 +14,13 @@ import { plantTag } from '../support/tags.ts'
 const { getRepo } = ReposService.method
 const { ping } = PingService.method
 
-/** A debt as large as the burst, which takes so long to pay back that a test does not see it. */
+/** A debt as large as the burst. Paying it back takes longer than a test. */
 const retrySeconds = 11
 const tiny = { budgetCallerPercent: 1, budgetOrganizationPercent: 1, budgetBurstMs: 100 }
 
 /**
- * A server with two organizations. Its clock moves by a millisecond each time that it is read while `isTicking`, so that every
- * request uses some, whatever the machine does.
+ * A server with two organizations. While `isTicking`, each clock reading adds a millisecond, so each request uses time, on any
+ * machine.
  */
 async function startScene(settings: Json = {}) {
   const clock = { now: 0, isTicking: false }
@@ -45,7 +45,7 @@ async function startScene(settings: Json = {}) {
   return scene
 }
 
-/** Moves the clock by one minute and lets requests through the event loop, so that no earlier sender counts as waiting. */
+/** Advances the clock by one minute, and lets the event loop process requests, so that no earlier caller counts as waiting. */
 async function pause({ pinfold, clock }: { pinfold: Pinfold; clock: { now: number } }): Promise<void> {
   clock.now += 60_000
   for (let i = 0; i < 25; i++) await pinfold.anonymous.get('/healthz')

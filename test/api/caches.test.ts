@@ -1,4 +1,4 @@
-// Caches of rights, paths and manifests: a change clears those that it makes wrong, and no others.
+// Caches of rights, paths and manifests: a change clears the caches that become outdated, and no others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { App, Work } from '#app.ts'

@@ -1,4 +1,4 @@
-// The compatibility profile: another product's names on the wire, in the place of ours.
+// The compatibility profile: the server uses the names of another product instead of its own.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { create, createFileRegistry, type DescMethod, type MessageInitShape } from '@bufbuild/protobuf'
@@ -136,7 +136,7 @@ test('an error about terms has the detail type of the version and the names of t
   )
 })
 
-/** A group with an identity of a service, to bind it to. */
+/** A group with a service identity, for a binding. */
 async function bound(): Promise<{ group: string; serviceBindings: Json }> {
   const group = (await pinfold.seed.group(org)).uid
   const identity = await pinfold.seed.identity(group, {
@@ -242,7 +242,7 @@ test('gRPC reflection lists each name, with the files that describe it', async (
     for (const name of isOurs ? [desc.typeName] : aliases) {
       assert.ok(names.includes(name), name)
       const file = await reflection.files(name)
-      // As a client does: all that the file needs is there, and fits.
+      // The description contains all imports of the file, as clients need them.
       const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }))
       const found = registry.getService(name)
       assert.deepEqual(

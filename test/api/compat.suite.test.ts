@@ -1,4 +1,4 @@
-// Tests of other files once more, as clients of another product: see test/support/vendor.ts.
+// Runs tests of other files as a client of another product: see test/support/vendor.ts.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -21,8 +21,8 @@ const files = globSync(
 
 test('the API tests pass with the names of a vendor', { timeout: 840_000 }, async () => {
   assert.equal(files.length, 16)
-  // A child that believes to be a part of this run reports in another way. All files share its process, which loads the
-  // program once.
+  // Without this change the child process would report as part of the current test run. All files share this process, which loads
+  // the program once.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const args = ['--test', '--test-isolation=none', '--test-reporter=tap', ...files]
   const child = spawn(join(root, 'bin/pinfold-node'), args, { cwd: root, env: { ...env, PINFOLD_TEST_VENDOR: 'acme' } })

@@ -1,5 +1,5 @@
-// Preconditions and repetitions of every method that changes something. The expectations follow from the contract and from the
-// methods that show the changed resource.
+// Preconditions and retries of each changing method. The expected results come from the contract and from the methods that return
+// the changed resource.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DescMessage, getOption } from '@bufbuild/protobuf'
@@ -14,13 +14,13 @@ import { type Answer, clientOf } from '../support/pinfold.ts'
 const endpoints = buildEndpoints(services)
 const subjects = buildSubjects(endpoints, buildEventTable(services, eventBodies))
 
-/** Number of the next idempotency key, so that no two requests have the same. */
+/** Number of the next idempotency key, so that all requests have different keys. */
 let keys = 0
 
 async function etagBefore({ endpoint, world, request, token }: Sending): Promise<string | undefined> {
   const subject = subjects.of(endpoint)!
   const { output } = subject.shows.desc
-  // A new tag is looked up in a list, which has no ETag.
+  // The test finds a new tag in a list, which has no ETag.
   if (output !== subject.resource) return undefined
   const [scope] = Object.values(subject.askFor(flat(request, endpoint)) as object).filter(
     (one) => typeof one === 'string' && !one.includes('.'),
@@ -32,7 +32,7 @@ async function etagBefore({ endpoint, world, request, token }: Sending): Promise
   return answer.headers.get('etag') ?? assert.fail(`${path} has no ETag`)
 }
 
-/** JSON is as good as a message for what finds a uid in it. */
+/** JSON can replace a message in code that searches for a uid. */
 const flat = (request: object, { desc }: Sending['endpoint']) =>
   ({ $typeName: desc.input.typeName, ...request }) as never
 
@@ -45,7 +45,7 @@ async function twice(sending: Sending, headers: Record<string, string>): Promise
   const again = await send(named)
   assert.equal(again.status, 200, `${name} again: ${again.text}`)
   assert.equal(again.headers.get('etag'), answer.headers.get('etag'), name)
-  // A request that changes nothing stores no answer for its key, so a repetition gets a new answer.
+  // A request that changes nothing stores no response for its key, so a retry gets a new response.
   if (events > 0 && !/Check|Verify/.test(name)) assert.equal(again.text, answer.text, name)
   assert.equal((await world.pinfold.events()).length, events, `${name} has told twice`)
   return answer
@@ -104,9 +104,8 @@ test('with If-Match: * each changing method runs if the resource exists, and ret
 })
 
 /**
- * Fields that change the ETag although clients do not write them, by resource. They change when somebody acts, or when the
- * resource is no longer as it was read. Examples are a plan that was made meanwhile and an acceptance that has ended. All other
- * fields that change by themselves, such as counters, must not change the ETag.
+ * Output-only fields that change the ETag, by resource. They change when a caller acts, or when the resource is no longer as it
+ * was read, such as an expired acceptance. Other fields that change by themselves, such as counters, must not change the ETag.
  */
 const lasting: Record<string, string> = {
   Advisory: 'advisoryId deleteTime events.uid events.createTime legacyAdvisoryId',
@@ -132,7 +131,7 @@ const lasting: Record<string, string> = {
   VexSigner: 'fingerprint actor state endTime revokedBy revokeReason',
 }
 
-/** With those of the messages in it. */
+/** Includes the output-only fields of nested messages. */
 function outputOnly(
   { fields }: DescMessage,
   without: readonly string[] = [],

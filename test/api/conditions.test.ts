@@ -141,7 +141,7 @@ test('a request sent many times at once with one idempotency key runs once, and 
   assert.equal((await scene.pinfold.events()).length, before + 1)
   const other = await editor.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'another' }, headers)
   assert.deepEqual([other.status, reasonOf(other)], [400, 'REQUEST_ID_REUSED'])
-  // The name is the caller's own.
+  // The caller's own name appears in the response.
   const another = await scene.member(roleUids.owner)
   assert.equal(
     (await another.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'not-mine' }, headers)).status,
@@ -154,7 +154,7 @@ test('refuses an idempotency key that was used with a session of another organiz
   const orgs = [await pinfold.seed.group(), await pinfold.seed.group()]
   const person = (await pinfold.seed.person()).uid
   await pinfold.seed.binding(orgs[0]!.uid, person, roleUids.owner)
-  // Tokens of two providers, each of which counts in its organization only.
+  // Tokens from two sign-in providers. Each token is valid only in its organization.
   const clients: Client[] = []
   for (const { uid: organization } of orgs) {
     const made = { issuer: pinfold.url, audience: pinfold.url, subject: person, now: new Date(now) }
@@ -237,7 +237,7 @@ test('stores answers encrypted, and deletes them after a day', async () => {
   const { secret, token = secret } = made.body
   const rows = await app.db.all<{ answer: Uint8Array | null }>(sql`SELECT answer FROM request_ids`)
   assert.ok(rows.length > 0 && !rows.some(({ answer }) => answer && Buffer.from(answer).includes(String(token))))
-  // Tokens do not last that long.
+  // Tokens expire before that time.
   now += 25 * 60 * 60_000
   editor = await scene.pinfold.as(editorUid)
   const anew = await editor.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'a-day-later' }, headers)

@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { startPinfold } from '../support/pinfold.ts'
 
-/** Clients on loopback are exempt, so this test uses another address of the machine, without leaving it. */
+/** Clients on loopback are exempt, so this test connects through another address of the machine. */
 const own = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === 'IPv4' && !one.internal)?.address

@@ -174,7 +174,7 @@ test('refuses each write of the contract that a viewer has no permission for, wi
     if (mode.case !== 'enabled') return []
     const { capabilities, unscoped } = mode.value
     const isRefused = capabilities.some((one) => !held.includes(one))
-    // One without a place asks where the caller has it, which the tests of those methods look at.
+    // A method without a group in its request looks up all groups of the caller. The tests of these methods check that.
     if (!isRefused || (unscoped && !placeOf(desc) && !capabilities.includes(Capability.CAP_INTERNAL))) return []
     return restCalls(desc, `${scene.org.uid}/0123456789abcdef`).filter(({ verb }) => verb !== 'GET')
   })

@@ -1,5 +1,5 @@
-// Properties of every answer of the port, at every entry point: safe headers, a request ID, one log line, and one measurement
-// with labels of a closed set.
+// Properties of each response at each entry point: safe headers, a request ID, one log line, and one measurement with labels of a
+// closed set.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -39,7 +39,7 @@ async function serve(settings: Partial<Config> = {}, parts: Partial<App> = {}) {
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` })
 
-/** One request of every kind that there is, by the status of its answer. */
+/** One request for each possible response status. */
 function everyKind(): [status: number, ask: Ask][] {
   const api = bearer(registry.operator.token)
   const push = bearer(registry.pusher.token)
@@ -273,7 +273,7 @@ test('metric labels come from fixed sets, for any client input and over each pro
         assert.ok([401, 404, 405].includes(status), `${method} ${path}: ${status}`)
       }
     }
-    // Over HTTP/1.1 the parser knows which methods there are.
+    // The HTTP/1.1 parser knows the set of methods.
     for (const method of ['PROPFIND', 'MKCALENDAR', 'UNLINK']) {
       for (const path of paths) await overHttp1({ method, path: `${path}?invented-6=1`, headers: hostile })
     }

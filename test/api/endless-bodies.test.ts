@@ -1,4 +1,4 @@
-// Bodies that never end are cut off at every path, for every sender and over every protocol.
+// Each path stops reading endless bodies, for each caller and over each protocol.
 import assert from 'node:assert/strict'
 import http2 from 'node:http2'
 import { after, before, test } from 'node:test'
@@ -75,7 +75,7 @@ test('stops reading endless bodies over HTTP/1.1', async () => {
     connection.write(
       `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
     )
-    // Not silent, so that only the time for all of it can be over.
+    // Sends data regularly, so only the total time limit can end the request.
     const drip = setInterval(() => connection.write('1\r\n{\r\n'), 20)
     await connection.closed.finally(() => clearInterval(drip))
   })
@@ -110,11 +110,11 @@ test('stops reading endless messages over gRPC', async () => {
 /** Resolves once the server has ended the stream, although its body continues. */
 function endless(headers: http2.OutgoingHttpHeaders, first: Buffer | string = '{'): Promise<void> {
   const stream = session.request(headers, { endStream: false })
-  stream.on('error', () => {}) // to be cut off is one way to be ended
+  stream.on('error', () => {}) // a stopped stream also counts as ended
   stream.resume()
   stream.write(first)
   return new Promise((resolve) => {
-    // `close` would wait for what we have written, which nobody takes any more.
+    // `close` would wait for written data, which no one reads any more.
     const drip = setInterval(() => {
       if (stream.writable && !stream.closed) stream.write('x')
       else if (stream.closed || stream.destroyed) {

@@ -19,7 +19,7 @@ const list = async (client: Client, query = ''): Promise<Json> => ok(await clien
 const typesOf = (body: Json): string[] => body.auditEntries.map(({ type }: Json) => type.replace(`${iam}.`, ''))
 const subjectsOf = (body: Json): string[] => body.auditEntries.map(({ subject }: Json) => subject)
 
-/** A clock that never shows the same time twice, so that the order of the log is the order of the changes. */
+/** A clock that never returns the same time twice, so that the audit log has the order of the changes. */
 function ticking(): () => Date {
   let now = Date.parse('2026-03-01T12:00:00.000Z')
   return () => new Date(now++)
@@ -71,7 +71,7 @@ test('the audit log names the external token with which a build job signed in', 
   const [entry] = (await list(job, 'page_size=1')).auditEntries
   assert.deepEqual([entry.actor, JSON.parse(entry.act)], [owner.uid, act])
 
-  // A token of an earlier version, which is good for an hour.
+  // A token from an earlier version, which is valid for an hour.
   const earlier = { ...act, aud: [pinfold.url, 'other'], more: { deep: 1 }, none: [] }
   const old = pinfold.withToken(await signAccessToken(pinfold.app.keyring, { ...issued, claims: { act: earlier } }))
   ok(await old.post(`/iam/v2/groups/${org}`, { name: 'other' }))

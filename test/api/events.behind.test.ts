@@ -1,4 +1,4 @@
-// Positions of subscriptions in the order of events, from which their deliveries are made.
+// Positions of subscriptions in the event stream. Deliveries are created from these positions.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -55,7 +55,7 @@ test('a paused subscription keeps its position, and gets its events once and in 
   await receiver.until((got) => got.some(({ subject }) => subject === next.uid))
 })
 
-/** An organization with a folder and a subscription that only the test serves. */
+/** An organization with a folder and a subscription. Only the test sends its deliveries. */
 async function stage() {
   const pinfold = await startPinfold()
   const { app, seed } = pinfold
@@ -81,7 +81,7 @@ async function stage() {
 type Stage = Awaited<ReturnType<typeof stage>>
 const outcome: Outcome = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 }
 
-/** Serves the queue by hand from what is in the database, as after a crash. */
+/** Processes the queue with a new reader, as after a crash. */
 function serve({ pinfold: { app }, subscriber }: Stage) {
   const reader = new QueueReader(app, { subscription: subscriber.id, node })
   const results = createResults(app, node)

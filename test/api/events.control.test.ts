@@ -207,7 +207,7 @@ test('redelivers past events with the same ID; a request sends all of its delive
   const other = await seed.subscription(org.uid, receiver.url)
   await operator.post(`${base}/${other.uid}:pause`)
   for (let i = 0; i < 3; i++) await seed.repo(org.uid)
-  // The repos, and the two things that have happened to the other subscription.
+  // The repositories, and two events for the other subscription.
   const listed = (await delivered(pinfold, uid, 5)).body.deliveries as Json[]
   const redeliver = (deliveryUids: string[]) => operator.post(`${base}/${uid}:redeliver`, { deliveryUids })
 

@@ -204,7 +204,7 @@ test('events that are routed at the creation of a subscription wake the deliveri
   for (const name of ['queued', 'routed'] as const) {
     app.events[name].subscribe(() => {
       told.push(name)
-      // The events can be found at once, so the transaction has been committed.
+      // The events can be read at once, so the transaction is committed.
       looks.push(app.db.get(sql`SELECT 1 AS found FROM events_outbox WHERE position > 0`))
     })
   }

@@ -1,4 +1,4 @@
-// Metrics of queues: how much is counted, and how often.
+// Metrics of queues: the maximum count, and how often the server counts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'

@@ -1,4 +1,4 @@
-// Faults of receivers, and addresses that the server must never send to.
+// Failures of receivers, and addresses to which the server must never connect.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -19,7 +19,7 @@ test('pauses a subscription if its sink returns 410, with the reason and an even
   await seed.subscription(org.uid, other.url)
   await other.until((got) => got.some(({ type }) => type.endsWith('subscription.updated.v1')))
   const told = other.got.find(({ type }) => type.endsWith('subscription.updated.v1'))!
-  // The event is the same as for a pause by a member, and has no data of the queue.
+  // The event equals the event of a pause by a member, and contains no queue data.
   const queue = { waiting: '0', given_up: '0', failures: 0 }
   const pause = { paused: true, pause_reason: 'the endpoint URL responded with 410 Gone' }
   assert.deepEqual(told.json.body, { uid, types: [], ...pause, ...queue })
@@ -64,7 +64,7 @@ test('a sink that asks for a pause with Retry-After gets no request until it end
     )
     assert.equal(receiver.got.length, 1)
 
-    // A sink that has been repaired can be resumed at once.
+    // A member can resume the subscription at once after repairing the sink.
     receiver.answer(() => undefined)
     await pinfold.operator.post(`/events/v2/subscriptions/${uid}:resume`)
     await receiver.until(() => receiver.accepted().length === 2)
@@ -146,7 +146,7 @@ test('limits the concurrent deliveries to one sink as configured, also for two s
   const org = await seed.group()
   await seed.subscription(org.uid, receiver.url)
   await seed.subscription(org.uid, receiver.url)
-  // Answers only in fours, which takes as many to be on their way at once.
+  // Responds only when four requests have arrived, so four requests must be sent concurrently.
   const held: (() => void)[] = []
   receiver.hold((release) => {
     held.push(release)
@@ -186,7 +186,7 @@ test('refuses connections to addresses of this machine unless a setting allows t
   await using receiver = await startReceiver()
   await using pinfold = await startPinfold({ ...localSinks, allowPrivateAddresses: false })
   const org = await pinfold.seed.group()
-  // A name that means something else by the time that it is connected to: the row is changed behind the check.
+  // Changes the address of a host name between the check and the connection.
   const { uid } = await pinfold.seed.subscription(org.uid, 'https://hooks.example.com/')
   await pinfold.operator.post(`/events/v2/subscriptions/${uid}:pause`)
   await pinfold.point(uid, receiver.url)

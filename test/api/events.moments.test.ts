@@ -1,4 +1,4 @@
-// Moments at which a delivery is given up, a secret is retired, and a replay begins and ends.
+// Exact times at which a delivery is given up, an old secret ends, and a replay starts and ends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
@@ -9,7 +9,7 @@ import { eventually, localSinks, type Received, startReceiver } from '../support
 const base = '/events/v2/subscriptions'
 const second = 1000
 
-/** A server whose clock stands still until the test moves it. */
+/** A server with a clock that only the test advances. */
 async function startStill(settings: Json = {}) {
   const clock = { now: Math.floor(Date.now() / second) * second }
   const pinfold = await startPinfold({ ...localSinks, clock: () => new Date(clock.now), ...settings })

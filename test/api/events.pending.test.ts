@@ -1,4 +1,4 @@
-// Events that wait for delivery: none has a row before an attempt has ended, and the number of rows is bounded.
+// Waiting events: none has a row before the end of an attempt, and the number of rows is limited.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -20,7 +20,7 @@ import { digestOf, startRegistry, types } from '../support/registry.ts'
 const base = '/events/v2/subscriptions'
 const node = 'by-hand'
 
-/** Subscriptions to events of pushes, without events of their creation. */
+/** Subscriptions to push events, without events about their creation. */
 async function subscribe({ app }: Pick<Pinfold, 'app'>, org: string, sinks: readonly string[]): Promise<void> {
   await routeBacklog(app, '')
   const now = app.clock().toISOString()
@@ -109,7 +109,7 @@ test('each of 200 subscriptions gets all events of a large push once, in order f
   assert.deepEqual(await app.db.all(sql`SELECT subject FROM delivery_lanes`), [])
 })
 
-/** Creates an organization with subscriptions to events of repositories, all of them behind by the given number of events. */
+/** Creates an organization with subscriptions to repository events. Each subscription has a backlog of the given size. */
 async function stage(limit: number, events: number) {
   const pinfold = await startPinfold({ quotaPendingDeliveries: limit })
   const { app, seed, operator } = pinfold

@@ -1,4 +1,4 @@
-// Races of a queue that is read or written: events are routed or replayed at the same time, and commits get no answer.
+// Races while a queue is read or written: concurrent routing, concurrent replays, and commits without an answer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Sql, sql, type Tx } from '#db/sql.ts'
@@ -14,7 +14,7 @@ import { eventually } from '../support/receiver.ts'
 
 const node = 'by-hand'
 
-/** A subscription whose queue the test serves. */
+/** A subscription whose queue only the test processes. */
 async function stage() {
   const pinfold = await startPinfold()
   const { app, seed } = pinfold
@@ -32,7 +32,7 @@ async function stage() {
 
 type Stage = Awaited<ReturnType<typeof stage>>
 
-/** A reader of a queue without a position. The first reads of its progress each miss an event that is routed meanwhile. */
+/** A reader of a queue without a position. Each of its first progress reads misses an event that is routed meanwhile. */
 async function missed({ pinfold: { app, seed }, org, place, routed, queue }: Stage, times: number) {
   await app.db.tx((tx) => tx.run(sql`UPDATE delivery_queues SET generation = generation + 1`))
   const seen = await queue()
@@ -84,14 +84,14 @@ test('a queue keeps its position before events that its owner has not read', asy
 const delivered = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 } as const
 const failed = { result: 'refused', status: 500, durationMs: 1, waitMs: 0 } as const
 
-/** Result of the first attempt at the first row of a lane: it failed and will be tried again. */
+/** Result of the first attempt for the first row of a subject: a failure with a retry. */
 function entryOf({ place }: Stage, lane: Lane): Entry {
   const { id: delivery, event, subject, createTime } = lane.rows[0]!
   const of = { event, subject, createTime }
   return { ...place, delivery, event: of, outcome: failed, time: createTime, state: 0, nextTime: '' }
 }
 
-/** Stores a delivery as a replay of the event does. */
+/** Stores a delivery like a replay of the event. */
 async function replay({ pinfold: { app }, place }: Stage, { event, subject }: { event: number; subject: string }) {
   await app.db.tx(async (tx) => {
     await lockRouting(tx)
@@ -236,7 +236,7 @@ test('lease renewals and stored results lock queues in the same order', {
     tx.run(sql`
       UPDATE delivery_queues SET owner = ${node}
        WHERE subscription_id = (SELECT ${which}(subscription_id) FROM delivery_queues)`)
-  // The first row stands behind the second one in the table.
+  // The first row comes after the second one in the table.
   for (const which of [sql`max`, sql`min`]) await db.tx((tx) => lock(tx, which))
   const runs = { results: 0, beat: 0 }
   const [isLocked, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -1,4 +1,4 @@
-// The receiver of the examples with deliveries of a real server, and with forged and broken ones.
+// The example receiver with deliveries of a real server, and with forged and malformed deliveries.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -161,7 +161,7 @@ test('asks for a retry while the keys of the issuer are unavailable', async () =
 })
 
 test('accepts deliveries signed with the secret of the subscription, and refuses others', async () => {
-  // The other test has a server with the default.
+  // The other test starts a server with the default.
   const signingAlgorithms = ['RS256', 'ES256'] as const
   const sinks = { deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true }
   await using pinfold = await startPinfold({ ...sinks, signingAlgorithms })
@@ -173,7 +173,7 @@ test('accepts deliveries signed with the secret of the subscription, and refuses
   await using front = await serve((req, res) => {
     res.once('finish', () => {
       statuses.push(res.statusCode)
-      // Once one was refused, the right secret is tried: refusals that go on will not end.
+      // After a refused secret, the test sends the correct secret, because further refusals would not end.
       if (res.statusCode === 200 || statuses.filter((status) => status === 403).length > 2) resolve()
     })
     receiver(req, res)

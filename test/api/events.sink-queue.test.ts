@@ -1,4 +1,4 @@
-// One queue of a subscription, served by hand: the database is real, the sink and the clock are not.
+// One queue of a subscription, processed by the test. The database is real; the sink and the clock are fake.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -81,7 +81,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
   return { state, asked, nextPost, entries, ends, queue, add, routed }
 }
 
-/** Queue of items that the test has not taken yet, in order. */
+/** Requests that the test has not answered yet, in order. */
 function waiting<T>() {
   const items: T[] = []
   const takers: ((item: T) => void)[] = []
@@ -98,7 +98,7 @@ function waiting<T>() {
 
 type Queue = Awaited<ReturnType<typeof startQueue>>
 
-/** Answers each request until the queue has nothing to do; that it gives itself back is left to the test. */
+/** Responds to each request until the queue is empty. The test itself releases the queue. */
 async function untilRest({ asked }: Queue, answer: (post: Post) => Answer): Promise<Release> {
   for (;;) {
     const one = await asked.next()
@@ -112,7 +112,7 @@ const delivered = ({ entries }: Queue) => entries.filter(({ outcome }) => outcom
 test('after a sink recovers, all its other queues continue at once', async (t: TestContext) => {
   await using pinfold = await startPinfold()
   const queue = await startQueue(pinfold, 12)
-  // Each subject that fails alone waits for the longest time that it may, and the sink for the shortest.
+  // Each failing subject waits for the maximum time, and the sink for the minimum.
   let failed = 0
   t.mock.method(Math, 'random', () => (failed < 10 ? 0 : 0.999))
   const resting = await untilRest(queue, () => {
@@ -136,7 +136,7 @@ test('a 503 without Retry-After delays only its subject, not the whole sink', as
   const [entry] = queue.entries
   assert.equal(entry!.outcome!.result, 'refused')
   assert.equal(entry!.sink, undefined)
-  // The next goes at once.
+  // The next request is sent at once.
   queue.queue.note(await queue.add(20))
   resting.answer(true)
   await untilRest(queue, () => ({ status: 200 }))
@@ -161,7 +161,7 @@ test('a queue that gets an event while it is being released continues with the s
   assert.equal(resting.dueTime, undefined)
   queue.queue.note(await queue.add(1))
   const post = await queue.nextPost()
-  // It had been given back before, and came to us again with the event.
+  // The queue was released, and the same owner claimed it again because of the event.
   resting.answer(true)
   await Promise.resolve()
   post.answer({ status: 200 })
@@ -189,7 +189,7 @@ test('an event that is added while a long per-subject queue is shortened keeps i
   first.answer({ status: 200 })
   for (let i = 0; i < 10; i++) (await queue.nextPost()).answer({ status: 200 })
   const held = await queue.nextPost()
-  // Some of the lane are gone, some wait in memory, some have yet to be read, and this comes behind them.
+  // Some events of the subject are sent, some wait in memory, some are still unread, and the new event comes last.
   queue.queue.note(await describe(50, 51))
   held.answer({ status: 200 })
   await untilRest(queue, () => ({ status: 200 }))
@@ -273,7 +273,7 @@ test('above the quota, a subscription with failing subjects reads only as many e
   const queue = await startQueue(pinfold, 60)
   let isWell = false
   let posts = 0
-  // One attempt succeeds now and then, so that the whole sink does not count as failing.
+  // One attempt succeeds now and then, so the whole sink does not count as failing.
   const answer = () => ({ status: isWell || ++posts % 5 === 0 ? 200 : 500 })
   const rows = async (state: number) =>
     (await pinfold.app.db.all(sql`SELECT id FROM deliveries WHERE state = ${state}`)).length

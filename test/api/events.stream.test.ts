@@ -32,7 +32,7 @@ before(async () => {
 after(() => pinfold[Symbol.asyncDispose]())
 
 const follow = (client: Client, query = '', headers = {}) => openStream(pinfold.url, client.token, { query, headers })
-/** Leaves out the groups and identities of the preparation, which a stream that begins a moment later may have. */
+/** Skips events about groups and identities of the setup, which a stream that starts a moment later may get. */
 const repos = 'types=dev.pinfold.api.platform.registry.*'
 const subjects = ({ events }: EventStream) => events.map(({ attributes }) => attributes.subject)
 const answerOf = ({ status, error, headers }: EventStream): Answer => ({
@@ -42,16 +42,16 @@ const answerOf = ({ status, error, headers }: EventStream): Answer => ({
   text: JSON.stringify(error),
 })
 
-/** Reads until the text fits the condition. */
+/** Reads until the text meets the condition. */
 async function until(text: () => Promise<string>, pattern: RegExp): Promise<void> {
   while (!pattern.test(await text())) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** From then on nothing is kept in memory. */
+/** The server keeps no events in memory from here on. */
 const untilNobodyFollows = () =>
   until(() => pinfold.app.metrics.registry.getSingleMetricAsString('pinfold_requests_in_flight'), /in_flight 0$/m)
 
-/** A delivery with the content of a stream message. */
+/** A delivery with the content of the stream message. */
 function received({ attributes, data, token }: EventStream['events'][number]): Received {
   const headers = { authorization: `Bearer ${token}` }
   const { id = '', type = '', subject = '' } = attributes
@@ -227,7 +227,7 @@ test('an idle stream ends when its caller loses access, also without an event', 
   const [{ id }] = (await quiet.app.db.all<{ id: string }>(sql`SELECT max(id) AS id FROM events_outbox`)) as [
     { id: string },
   ]
-  // No event, as if the right had expired.
+  // Writes no event, as if the permission had expired.
   await quiet.app.db.tx((tx) => tx.run(sql`DELETE FROM role_bindings WHERE uid = ${binding.uid}`))
   // The other stream has sent many keepalive messages.
   const said = free.ids.length

@@ -132,7 +132,7 @@ test('shows a secret in a sink URL only to callers who can change the subscripti
   const reading = await scene.holding('subscriptions.list', 'role_bindings.update')
   const auditing = (await reading.get(`/events/v2/audit?subject=${uid}`)).text
   assert.ok(!auditing.includes('hunter2'))
-  // One of before, when a user and a password were allowed.
+  // A URL from an earlier release, which allowed a user name and a password.
   const older = 'https://user:hunter2@hooks.example.com:8443/?hunter2'
   for (const [stored, shown] of [
     [secret, plain],

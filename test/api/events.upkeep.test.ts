@@ -1,4 +1,4 @@
-// Expiry of events and deliveries, and the metrics of those that wait.
+// Expiry of events and deliveries, and the metrics of waiting deliveries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -31,7 +31,7 @@ test('keeps events and deliveries for thirty days', async () => {
   await after(29)
   assert.deepEqual(await rows(pinfold), { events: 5, deliveries: 3, attempts: 3, queues: 1 })
   await after(31)
-  // The newest event stays, whatever its age: its number must not be given out again.
+  // The newest event is kept, whatever its age, because its number must not be reused.
   assert.deepEqual(await rows(pinfold), { events: 1, deliveries: 0, attempts: 0, queues: 1 })
   assert.equal((await list()).body.totalCount, '0')
   const repo = await seed.repo(org.uid)
@@ -72,7 +72,7 @@ test('deletes the queue of a deleted subscription without sending it', async () 
   )
   assert.equal(receiver.got.length, 0)
 
-  // Another one is not taken for it.
+  // Another subscription is not confused with the deleted one.
   const next = await seed.subscription(org.uid, receiver.url)
   const repo = await seed.repo(org.uid)
   await receiver.until((got) => got.length === 1)

@@ -1,4 +1,4 @@
-// The examples of the reference are made again: each must still answer as it is written down.
+// Runs the examples of the API reference again: each must return the documented response.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, test } from 'node:test'
@@ -13,7 +13,7 @@ before(async () => {
   fresh = await runCalls()
 })
 
-/** Every member by its path, with the type of its value; elements of a list count together. */
+/** Each field by path, with the type of its value. All elements of a list share one path. */
 function shapeOf(value: unknown, path = '', into = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const one of value) shapeOf(one, `${path}[]`, into)
   else if (typeof value === 'object' && value !== null) {
@@ -22,11 +22,11 @@ function shapeOf(value: unknown, path = '', into = new Set<string>()): Set<strin
   return into
 }
 
-/** A list may begin with another element, which has fewer members; everything else must be there in both. */
+/** The first list element may differ and have fewer fields. All other fields must be equal. */
 function differences(old: Example, now: Example): string[] {
   const [before, after] = [shapeOf(old.response), shapeOf(now.response)]
   const inLists = (member: string) => /\[\]|: null$/.test(member)
-  // It is there while an event waits for a moment.
+  // This field exists only while an event waits.
   const comesAndGoes = (member: string) => member.endsWith('.behindTime: string')
   const changed = [...before.symmetricDifference(after)].filter((one) => !inLists(one) && !comesAndGoes(one))
   const path = (one: Example) => one.path.replaceAll(/[0-9a-f]{16,}/g, '…')

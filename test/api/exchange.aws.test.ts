@@ -1,4 +1,4 @@
-// Identities of AWS: a request that was signed with credentials of AWS, and not sent, becomes a token of ours.
+// AWS identities: the client signs an AWS request without sending it, and exchanges the request for a token of this server.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
@@ -70,7 +70,7 @@ const assertRefused = (answer: Answer, why: string): void => {
 const assertUnavailable = (answer: Answer, message: string): void => {
   assert.deepEqual([answer.status, answer.body.code, answer.body.message], [503, 14, message], answer.text)
 }
-/** Number of requests that AWS gets during the work. */
+/** Number of requests to AWS during the work. */
 async function asked(work: () => Promise<void>): Promise<number> {
   const before = aws.seen.length
   await work()
@@ -205,7 +205,7 @@ test('accepts a signed request only for the identity and the audience in it', as
     assertDenied(await exchange(blobOf(sign()), other))
     assertDenied(await exchange(blobOf(sign({ identity: missing })), missing))
     assertDenied(await exchange(blobOf(sign({ identity: claims.uid })), claims.uid))
-    // Without an identity it would be a person.
+    // Without an identity, the exchange would look for a person.
     assertDenied(await exchange(blobOf(sign()), ''))
     assertDenied(await exchange(blobOf(sign({ identity: '' })), ''))
     for (const audience of ['', 'https://elsewhere.example.com', `${url}/`, 'sts.amazonaws.com']) {
@@ -239,7 +239,7 @@ test('accepts a signature from five minutes in the future to fifteen minutes in 
   }
 })
 
-/** Signs a request and changes it afterwards. */
+/** Signs a request and then changes it. */
 const edit = (change: (written: Written) => Partial<Written>, of: Partial<Signing> = {}): Written => {
   const written = sign(of)
   return { ...written, ...change(written) }

@@ -91,6 +91,6 @@ test('an error about names that are too long contains only the error, not the na
   const tooLong = '401 the issuer, subject or audience of the token is too long'
   assert.equal(await told({ sub: 's'.repeat(2049) }), tooLong)
   assert.equal(await told({ iss: `https://i.example/${'s'.repeat(2048)}` }), tooLong)
-  // Each of three bytes, in ours as well.
+  // Each character has three bytes, in our messages too.
   assert.equal(await told({ aud: '\u20ac'.repeat(3500) }), tooLong)
 })

@@ -1,4 +1,4 @@
-// Rules by which an identity accepts tokens: claims, exact or by pattern, and keys that the identity itself names.
+// Rules by which an identity accepts tokens: claims, exact or by pattern, and static keys.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
@@ -22,7 +22,7 @@ after(() => scene[Symbol.asyncDispose]())
 const statuses = (uid: string, tokens: Json[]) =>
   Promise.all(tokens.map(async (claims) => (await scene.exchange(await scene.token(claims), { identity: uid })).status))
 
-/** The identity accepts every token of `yes`. It refuses those of `no` with 403, or with 401 for another audience. */
+/** The identity accepts each token in `yes`. It refuses tokens in `no` with 403, or with 401 for another audience. */
 async function assertMatches(claimMatch: Json, yes: Json[], no: Json[], refusal = 403): Promise<void> {
   const { uid } = await scene.identity({ claimMatch })
   assert.deepEqual(
@@ -84,7 +84,7 @@ test('a subject pattern must match the whole subject, with or without anchors', 
       ],
     )
   }
-  // No alternative escapes the whole-string rule, and a quote that is not closed does not quote what we add.
+  // Each alternative of a pattern must match the whole text, and an unclosed quote does not affect the added groups.
   await assertMatches({ issuer, subjectPattern: 'a|b' }, [{ sub: 'a' }, { sub: 'b' }], [{ sub: 'ax' }, { sub: 'xb' }])
   await assertMatches(
     { issuer, subjectPattern: '\\Qa.b' },
@@ -141,7 +141,7 @@ test('refuses to exchange its own tokens, also for an identity that trusts each 
   assertError(answer, 401, 16, 'UNAUTHENTICATED')
 })
 
-// An engine that backtracks would not come to an end here.
+// A backtracking engine would not finish this match.
 test('matching a pattern takes linear time', async () => {
   for (const subjectPattern of ['(a+)+$', '(a|a)*b', '(a|aa)+$', '(.*a){10}']) {
     const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })
@@ -189,7 +189,7 @@ test('denies each other mismatch, also for an audience that the identity names',
       [{ aud: 'acme', kind: 'x' }],
       others.map((claims) => ({ aud: 'acme', kind: 'x', ...claims })),
     )
-    // For us, and for nobody that is known here.
+    // A token for this server, of an unknown person.
     await assertMatches(match, [], [{ sub: 'x' }, { sub: 'x', aud: ['x', scene.pinfold.url] }])
     await assertMatches(
       match,

@@ -1,4 +1,4 @@
-// Forged, broken and stolen tokens. The sender learns only that the token is not accepted.
+// Forged, malformed and stolen tokens. The response says only that the token is not accepted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
@@ -16,7 +16,7 @@ const messages = {
 }
 const reasons = { 16: 'UNAUTHENTICATED', 7: 'PERMISSION_DENIED' }
 const stray = '0123456789abcdef'
-/** The server's time stands still, so that no token expires or becomes valid while others are tried. */
+/** The server clock stands still, so no token expires or becomes valid during the test. */
 const now = Math.floor(Date.now() / 1000)
 
 let pinfold: Pinfold
@@ -67,7 +67,7 @@ function exchange(token: string, identity: string): Promise<Answer> {
   return pinfold.withToken(token).call('POST', `/sts/exchange?${search}`)
 }
 
-/** The good token of each issuer, of which all others are variations. */
+/** The valid token of each issuer. All hostile tokens are variations of it. */
 async function control(): Promise<void> {
   for (const kind of ['rsa', 'ec'] as const) {
     const token = await issuers[kind].token({ sub: subject, aud: pinfold.url, iat: now, exp: now + 300 })

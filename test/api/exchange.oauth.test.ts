@@ -102,7 +102,7 @@ test('accepts only a form in a POST request', async () => {
   for (const contentType of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
     assertRefused(await send(good, { 'content-type': contentType }), 'invalid_request')
   }
-  // Parameters in the query end up in logs, so they do not count.
+  // Query parameters appear in logs, so the endpoint ignores them.
   const inQuery = await anonymous.call('POST', `/oauth/token?${searchOf(good)}`, '', { 'content-type': formType })
   assertRefused(inQuery, 'unsupported_grant_type')
   assertRefused(await send({ ...good, subject_token: 'x'.repeat(70_000) }), 'invalid_request', 413)

@@ -12,7 +12,7 @@ import { type Claims, exampleUrl, platforms } from '../support/platforms.ts'
 const folder = fileURLToPath(new URL('../../docs/identities', import.meta.url))
 const outside = { allowInsecureIssuers: true, allowPrivateAddresses: true }
 
-/** Token that a guide shows, and the identities that it creates, by name. */
+/** Token in a guide, and the identities that the guide creates, by name. */
 function readGuide(name: string): { token: Claims; identities: Map<string, string> } {
   const text = readFileSync(join(folder, `${name}.md`), 'utf8')
   const bodies = [...text.matchAll(/<<'EOF'\n([\s\S]*?)\nEOF$/gm)].map((match) => match[1]!)
@@ -22,7 +22,10 @@ function readGuide(name: string): { token: Claims; identities: Map<string, strin
   }
 }
 
-/** Fake issuers by the URLs that they stand for; a URL's path stays, for some platforms have many issuers on one host. */
+/**
+ * Fake issuers by the real URLs that they replace. The path of the URL stays, because some platforms have many issuers on one
+ * host.
+ */
 async function startIssuers(urls: readonly string[]) {
   const issuers = new Map<string, FakeIssuer>()
   for (const url of new Set(urls)) {
@@ -30,7 +33,7 @@ async function startIssuers(urls: readonly string[]) {
   }
   return {
     issuers,
-    /** Replaces the real issuers and the URL of the server in the text of a guide by the fake ones. */
+    /** Replaces the real issuers and the server URL in the text of a guide by the fake ones. */
     real: (text: string, pinfold: Pinfold): string =>
       [...issuers]
         .reduce((changed, [url, issuer]) => changed.replaceAll(`"${url}"`, `"${issuer.url}"`), text)
@@ -41,7 +44,7 @@ async function startIssuers(urls: readonly string[]) {
   }
 }
 
-/** As the guides do it. */
+/** Same steps as in the guides. */
 function exchange(pinfold: Pinfold, token: string, identity: string) {
   const form = new URLSearchParams({ aud: pinfold.url, identity })
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -88,7 +91,7 @@ for (const { guide, title, claims, identities } of platforms) {
       }
       for (const [what, change] of Object.entries(refuses)) {
         const got = await exchange(pinfold, await tokenOf(change), identity.uid)
-        // The refusal says nothing more about a token whose audience is neither this server nor one of the identity.
+        // The error contains no further details for a token whose audience is neither this server nor one of the identity.
         const meant = [exampleUrl, body.claimMatch?.audience]
         const isForUs = [change.aud ?? claims.aud].flat().some((aud) => meant.includes(aud as string))
         assert.deepEqual([got.status, got.body.code], isForUs ? [403, 7] : [401, 16], `${name}, ${what}: ${got.text}`)

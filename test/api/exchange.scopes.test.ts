@@ -9,7 +9,7 @@ import type { Client, Json } from '../support/pinfold.ts'
 
 let scene: Scene
 let token: string
-/** Bound on `foo`, and to something else on `foo/bar`; `foo/qux` has nothing of its own. */
+/** Identity with one binding on `foo` and another on `foo/bar`. `foo/qux` has no binding. */
 let uid: string
 let [foo, bar, baz, qux, other]: string[] = []
 
@@ -35,7 +35,7 @@ async function bind(identity: string, group: string, names: string[]): Promise<J
   return seed.binding(group, identity, (await seed.role(foo!, enumNames)).uid)
 }
 
-/** The `cap` claim with names in place of bits. */
+/** The `cap` claim with capability names instead of bits. */
 function capOf(issued: string): Json {
   const named = (mask: bigint) =>
     [...capabilities.values()].filter((one) => (one.mask & mask) !== 0n).map((c) => c.name)
@@ -88,7 +88,7 @@ test('refuses a scope without access, existing or not, also beside a scope with 
   for (const scopes of [other, [foo, other], '0'.repeat(40), [bar, `${other}/0123456789abcdef`]]) {
     assertDenied(await scene.exchange(token, { identity: uid, scopes }))
   }
-  // Nothing holds on the group above, though something does beside it.
+  // The identity has no binding on the group above, but on a sibling group.
   const low = (await scene.identity()).uid
   await bind(low, bar!, ['repo.list'])
   assert.deepEqual(await exchanged({ scopes: foo }, low), { [bar!]: ['repo.list'] })

@@ -368,7 +368,7 @@ test('WhoAmI returns the bindings on, above and below the folder of a token', as
     [name, ['repo.list']],
     [belowName, ['repo.list']],
   ])
-  // A binding above counts for the folder only until it is deleted.
+  // A binding above applies to the folder only until the binding is deleted.
   const narrowed = ok(await scene.exchange(token, { identity, scopes: folder.uid })).token
   const bound = ok(
     await pinfold.operator.get(`/iam/v2/roleBindings?identity=${identity}&group=${org.uid}`),

@@ -102,7 +102,8 @@ test('uses the database time, whatever the clock of the machine shows', async ()
   assert.equal(off(), 0)
   assert.ok(Math.abs(skew.offsetMs() - day) < 5, `${skew.offsetMs()}`)
   setMeanwhile = 0
-  // The monotonic clock does not count sleep, so a sleep shows only when the database is asked, like a change of its time.
+  // The monotonic clock does not count system sleep. So a sleep, like a change of the database time, shows only after the
+  // database is asked.
   clock.database += 60_000
   assert.equal(off(), -60_000)
   await skew.measure()
@@ -243,7 +244,7 @@ test('the metrics show how many blobs wait for deletion, and since when deletion
   const [count, overdue] = await both()
   assert.equal(count, 2)
   assert.ok(overdue >= 86_400 && overdue < 86_500, `${overdue}`)
-  // Times come from the database, and the database is asked once.
+  // Times come from the database, with a single query.
   shift = 30 * 60_000
   const asked = mock.method(pinfold.app.db, 'get')
   assert.equal(Math.floor((await both())[1] / 100), 882)
@@ -257,7 +258,7 @@ test('another server accepts a token with a new signing key at once', { skip }, 
   await using other = await secondNode(pinfold)
   const { app, url } = pinfold
   const before = other.app.keyring.epoch()
-  // As if all keys had been replaced.
+  // Simulates replaced keys.
   await app.db.tx((tx) => tx.run(sql`DELETE FROM signing_keys`))
   await app.keyring.rotate((work, options) => app.db.tx(work, options))
   const named = { issuer: url, subject: operatorUid, audience: url, now: app.clock() }

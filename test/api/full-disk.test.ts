@@ -1,4 +1,4 @@
-// A server whose disk is full: it is not ready for load balancers, and ready again once there is space.
+// A server with a full disk: readiness fails, and succeeds again once there is free space.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { isDiskFull } from '#lib/files/room.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
-/** A file system of 16 MiB, which takes root. */
+/** A file system of 16 MiB. Creating it requires root. */
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-small-'))
 const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', folder]).status === 0
 after(() => {

@@ -27,7 +27,7 @@ const endpoints = buildEndpoints(services)
 const needTokens = endpoints.filter(({ method }) => method.access.mode !== 'open').map(({ desc }) => pathOf(desc))
 const open = endpoints.filter(({ method }) => method.access.mode === 'open').map(({ desc }) => pathOf(desc))
 
-/** Field 1023, a number, which no message has. */
+/** Field 1023, a number that no message declares. */
 const unknown = Buffer.from('f83f01', 'hex')
 const unknownFields = (count: number) => Buffer.alloc(count * unknown.length, unknown)
 
@@ -41,7 +41,7 @@ function framed(message: Uint8Array, isCompressed = false): Buffer {
 type Ended = { status: string | undefined; types: string[]; message: string }
 type Open = { stream: http2.ClientHttp2Stream; ended: Promise<Ended> }
 
-/** A connection on which calls are made by hand. */
+/** A connection on which the test makes raw calls. */
 function connect(port = pinfold.port) {
   const session = http2.connect(`http://127.0.0.1:${port}`)
   const begin = (
@@ -89,7 +89,7 @@ test('refuses a call without a valid token before its message arrives', async ()
   using connection = connect()
   assert.ok(needTokens.length > 100)
   for (const path of needTokens) {
-    // The request does not end, and has no message.
+    // The request stays open, and sends no message.
     assert.equal((await connection.begin(path).ended).status, '16', path)
   }
   assert.equal((await connection.begin(needTokens[0]!, { token: 'wrong' }).ended).status, '16')
@@ -142,7 +142,7 @@ test('limits messages of open methods to 64 KiB, and of a library to 4 KiB, comp
   }
 })
 
-/** A length of three bytes. */
+/** The length field has three bytes. */
 const lengthOf = (value: number) => Buffer.from([(value & 0x7f) | 0x80, ((value >> 7) & 0x7f) | 0x80, value >> 14])
 
 test('limits messages of methods with a token to 4 MiB, compressed or not', async () => {
@@ -201,7 +201,7 @@ test('a stream of requests ends at the first message that is too large', async (
   await once(stream, 'data')
   stream.write(framed(Buffer.alloc(4097)))
   await once(stream, 'trailers')
-  // A client closes its side once it has the status.
+  // A client ends its stream after receiving the status.
   stream.close()
   assert.equal((await ended).status, '8')
 })
@@ -253,7 +253,7 @@ test('open health streams do not use bytes that other calls need', async () => {
   await using small = await startPinfold({ ...smallBudgets, trustedProxies: ['127.0.0.1'] })
   using connection = connect(small.port)
   const name = Buffer.concat([Buffer.from('0a', 'hex'), lengthOf(4000), Buffer.alloc(4000, 'x')])
-  // 240 KB, of a budget of 192 KiB.
+  // 240 kB, with a limit of 192 KiB.
   const open = Array.from({ length: 60 }, (_, i) => connection.begin(watch, { from: `192.0.2.${i % 4}` }))
   for (const { stream, ended } of open) {
     stream.end(framed(name))
@@ -298,10 +298,10 @@ test('an open event stream does not use bytes that other calls need', async () =
   assert.ok(open.every(({ stream }) => !stream.closed))
 })
 
-/** Asks for a type that does not exist, so that the answer is small. */
+/** Requests a type that does not exist, so that the response is small. */
 const question = framed(Buffer.from('220178', 'hex'))
 
-/** The answers to `count` messages on one stream, and how it ended. */
+/** Sends `count` messages on one stream, and returns the responses and the status. */
 async function askOften(connection: ReturnType<typeof connect>, count: number): Promise<Ended & { answers: number }> {
   const { stream, ended } = connection.begin(reflection)
   let [answers, bytes] = [0, Buffer.alloc(0)]

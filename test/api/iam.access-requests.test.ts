@@ -127,7 +127,7 @@ test("what an organization's provider says of an address finds nothing and nobod
   const sub = `asks-${made++}`
   const token = await issuer.token({ sub, aud: 'pinfold', email: `ceo@${domain}`, email_verified: true })
   const path = `/sts/exchange?aud=${pinfold.url}&identity_provider=${idp}`
-  // The person is known there already, so only the session belongs to the organization.
+  // The person already has an account there, so only the session belongs to the organization.
   ok(await pinfold.withToken(await issuer.token({ sub, aud: audience })).post('/auth/v1/register', {}))
   const inside = pinfold.withToken(ok(await pinfold.withToken(token).call('POST', path)).token)
   assert.equal(claimsOf(inside.token!).org, org)
@@ -267,7 +267,7 @@ test('only the person can set their own profile fields', async () => {
     'job_title',
   )
   assertInvalid(await client.patch(path, { identityMetadata: {}, updateMask: 'nothing' }), 'update_mask')
-  // The name that the provider has stated stays.
+  // The name from the sign-in provider does not change.
   const named = ok(await client.patch(path, { identityMetadata: { name: 'Somebody Else', jobTitle: 'y' } }))
   assert.deepEqual([named.name, named.jobTitle], ['Jo Doe', 'y'])
   assertDenied(await owner.patch(path, { identityMetadata: { company: 'x' } }))

@@ -232,7 +232,7 @@ test('counts the tag latest unless another is named, and pairs of repository and
   assert.deepEqual(await asked({ references: [{ repo: 'none', tag: 'latest' }], repo: 'app' }), [])
 })
 
-test("yesterday's counts and report do not change by a byte after today's import", async () => {
+test('counts and reports of past days do not change by a byte after an import today', async () => {
   const yesterday = 'repo=app&tag=latest&from=2026-03-01T00:00:00Z&to=2026-03-05T23:59:59Z'
   await at('2026-03-06T08:00:00Z')
   const ask = async () => {

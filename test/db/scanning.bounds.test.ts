@@ -60,7 +60,7 @@ async function differences(): Promise<string[]> {
   return found
 }
 
-test("stores a limited number of an organization's records per package, and notes that there are more", async () => {
+test('stores a limited number of records per organization and package, and notes that there are more', async () => {
   const list = await addList('l1', [apk('ssl'), apk('ssl-dev', 'ssl')])
   await put(mostOwn + 60, organization)
   await put(5, other, 5000)

@@ -299,7 +299,7 @@ async function setMode(mode: string) {
   return (await registry.as(operatorUid)).call('PATCH', `/registry/v2/pullRules/${rule.uid}`, { mode })
 }
 
-test("a caller bound by a repository's policy cannot copy its young images, whichever was configured first", async () => {
+test('a caller bound by a repository policy cannot copy young images of it, whichever was configured first', async () => {
   const { name, bad } = await sceneOf(attacks['a push of today']!)
   const source = repoUids.get(name)!
   const [api, operator] = [await registry.as(copier), await registry.as(operatorUid)]

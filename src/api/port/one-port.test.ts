@@ -13,7 +13,7 @@ import { createOnePort } from './one-port.ts'
 const patient = { headersTimeout: 20_000, requestTimeout: 20_000, keepAliveTimeout: 20_000 }
 const strict = { headersTimeout: 300, requestTimeout: 600, connectionsCheckingInterval: 50 }
 
-/** Echoes method, path and body over either protocol. `/slow` responds when `release` is called. */
+/** Returns method, path and body over both protocols. `/slow` responds when `release` is called. */
 async function startEcho(options: http.ServerOptions = {}, connections = createConnections(1000, () => true)) {
   let release = () => {}
   const held = new Promise<void>((resolve) => {
@@ -47,7 +47,7 @@ async function startEcho(options: http.ServerOptions = {}, connections = createC
   return { ...onePort, port, release, asked, [Symbol.asyncDispose]: () => onePort.drain(0) }
 }
 
-/** Sends each piece as a packet of its own. */
+/** Sends each piece as a separate packet. */
 async function writeSlowly(connection: RawConnection, pieces: Iterable<string>): Promise<void> {
   for (const piece of pieces) {
     connection.write(piece)
@@ -113,7 +113,10 @@ test('refuses data that only starts like an HTTP/2 preface', async () => {
   }
 })
 
-/** Resolves once the server has closed the connection. Rejects when the time of the test is over, so that its server ends too. */
+/**
+ * Resolves once the server has closed the connection. Rejects at the time limit of the test, so that the server of the test stops
+ * too.
+ */
 function closedWithin(connection: RawConnection, { signal }: TestContext): Promise<unknown> {
   const over = once(signal, 'abort').then(() => {
     throw new Error('the server has not closed the connection')
@@ -290,7 +293,7 @@ test('limits connections per address over both protocols, and allows new ones as
   assert.equal((await takeResponse(first)).status, 200)
   session.destroy()
   await new Promise((resolve) => session.once('close', resolve))
-  // The server notices the end of a connection a moment later.
+  // The server notices a closed connection a moment later.
   for (let over = false; !over; ) {
     using again = await connectRaw(echo.port)
     again.write(request('GET /again'))

@@ -9,7 +9,7 @@ import { type CountedBytes, limitUnread } from './unread-streams.ts'
 
 const answerBytes = 50_000
 
-/** A server that responds to each stream with the same bytes at once, and a client whose window is `window` bytes. */
+/** A server that sends the same bytes on each stream at once, and a client with a window of `window` bytes. */
 async function start(options: { limitMs: number; most?: number; window: number; counts?: CountedBytes }) {
   const { limitMs, most, window, counts = 'once ended' } = options
   const unread = limitUnread(limitMs, most)
@@ -45,7 +45,7 @@ async function start(options: { limitMs: number; most?: number; window: number; 
   }
 }
 
-/** Resolves also after an error, which `once` would throw. */
+/** Resolves also after an error. `once` would throw it. */
 const closed = (one: http2.ClientHttp2Stream | http2.ClientHttp2Session) =>
   new Promise<void>((resolve) => one.once('close', () => resolve()))
 
@@ -64,7 +64,7 @@ for (const counts of ['once ended', 'all'] as const) {
       streams.map(({ closed }) => closed),
       [false, false, false],
     )
-    // A canceled stream makes space.
+    // A canceled stream frees its part of the limit.
     streams[0]!.close()
     await new Promise((resolve) => client.session.ping(resolve))
     const fifth = client.ask()
@@ -106,7 +106,7 @@ test('closes a connection without any progress, and keeps one whose client reads
 
 test('disconnects a client that does not read the reset of its stream', async () => {
   await using client = await start({ limitMs: 200, window: 65_535 })
-  // The proxy in between reads the server's data, but does not pass it on.
+  // The proxy between client and server reads the data of the server, but does not forward the data.
   const between = net.createServer((socket) => {
     const inner = net.connect((client.server.address() as AddressInfo).port).on('error', () => {})
     socket.on('error', () => {}).pipe(inner)
@@ -132,7 +132,7 @@ test('cancels waiting responses even if the client sends pings', async () => {
 
 test('a slow reader has ten times the limit', async () => {
   await using client = await start({ limitMs: 100, window: 0 })
-  // Other responses keep the connection from counting as unread.
+  // Other responses of the connection make progress, so the connection does not count as unread.
   const other = setInterval(
     () =>
       client.session

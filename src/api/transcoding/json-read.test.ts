@@ -31,7 +31,7 @@ function violationOf(run: () => unknown): string {
   return 'accepted'
 }
 
-/** Cases are JSON text, so that `__proto__` is a member like any other. */
+/** Test cases are JSON text, so that `__proto__` is an ordinary member. */
 function refused(desc: DescMessage, cases: [json: string, violation: string][]): void {
   for (const [json, violation] of cases) {
     assert.equal(

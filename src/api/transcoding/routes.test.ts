@@ -214,7 +214,7 @@ test('unknown paths match nothing', () => {
   for (const path of paths) assert.equal(meaning(`GET ${path}`), 'nothing', path)
 })
 
-// A backtracking matcher would not finish here.
+// A backtracking matcher would not finish this match.
 test('matches a long hostile path in linear time', () => {
   for (const part of ['/', '/digests', ':', '%', '/readme/', '/digests/x']) {
     const path = `/registry/v2/repos/${part.repeat(1_000_000)}!`

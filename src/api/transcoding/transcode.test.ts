@@ -228,7 +228,7 @@ test('splits a list parameter at commas only if the contract declares this', () 
   assert.deepEqual(request.artifactNames, ['x,y', ''])
 })
 
-/** Filter of advisories whose artifact_names has or lacks the option, independent of the present contract. */
+/** Filter of advisories whose field artifact_names has or lacks the option, whatever the current contract declares. */
 function filterWith(commas: boolean): DescMessage {
   const desc = AdvisoriesService.method.listAdvisories.input
   const field = fieldNamed(desc, 'artifact_names')!

@@ -10,7 +10,7 @@ import { wireProblem } from './wire-limits.ts'
 const none = { depth: 1000, members: 1_000_000 }
 const desc = CreateRepoRequestSchema
 
-/** A message with `count` fields and elements, in every shape of field. */
+/** A message with `count` fields and elements, in each kind of field. */
 const repo = toBinary(
   desc,
   create(desc, {
@@ -56,7 +56,7 @@ test('counts the nesting depth of messages', () => {
     value = create(ValueSchema, { kind: { case: 'structValue', value: create(StructSchema, { fields }) } })
   }
   const bytes = toBinary(ValueSchema, value)
-  // Value, Struct and the entry of a map for each object.
+  // Each object needs a Value, a Struct and a map entry.
   assert.equal(wireProblem(ValueSchema, bytes, { ...none, depth: 31 }), undefined)
   assert.equal(wireProblem(ValueSchema, bytes, { ...none, depth: 30 }), 'is nested deeper than 30 levels')
 })
@@ -85,7 +85,7 @@ test('the decoder never creates more than was counted, for any bytes', () => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
     return Math.floor((seed / 2_147_483_648) * below)
   }
-  /** Number of values in a message that are not empty, and of list elements. It is at most the number of fields read. */
+  /** Number of set values in a message, plus the elements of lists. The number is at most the number of fields read. */
   const valuesIn = (value: unknown): number => {
     if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + Math.max(1, valuesIn(one)), 0)
     if (typeof value !== 'object' || value === null) return value ? 1 : 0

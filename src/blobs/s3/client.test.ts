@@ -12,7 +12,7 @@ import { readObject } from './read.ts'
 
 const keys: CredentialSource = { get: async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }), forget() {} }
 
-/** Client of a store that answers with `answer`. */
+/** Client of a store. The test's function `answer` sends the responses. */
 async function scene(answer: RequestListener, options: ClientOptions = {}, source = keys) {
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -62,7 +62,7 @@ for (const status of [400, 403]) {
     const { client } = place
     assert.equal((await client.ask(head)).status, 200)
     assert.deepEqual(asked.splice(0), ['key1', 'key2'])
-    // If other credentials do not help, no more are requested each time.
+    // If new credentials do not help either, the client does not request credentials for each request.
     served = 0
     for (const keys of [['key2', 'key3'], ['key3'], ['key3']]) {
       await assert.rejects(client.ask(head), (error: Error) => error instanceof StoreAway && !isBusy(error))
@@ -93,7 +93,7 @@ test('keeps the clock offset of the store when the local clock is set', async (t
   assert.equal(client.clock(), theirs + 5000)
   await client.ask(head)
   assert.deepEqual(signed, ['20260301T115000Z', '20260301T120005Z'])
-  // Dates have whole seconds. If the two clocks agree, the local one is more precise.
+  // HTTP dates have whole seconds. If both clocks agree, the local clock is more precise.
   t.mock.timers.setTime(theirs + 1500)
   await client.ask(head)
   assert.equal(client.clock(), theirs + 1500)
@@ -120,7 +120,7 @@ test('slow writes do not delay reads', async () => {
   await put
 })
 
-/** Store that sends the first twelve bytes to each reader, keeps the response in `held`, and continues on request. */
+/** Store that sends the first twelve bytes to each reader, keeps the response in `held`, and continues when the test asks. */
 async function slowStore(options: ClientOptions = {}) {
   const held: ServerResponse[] = []
   const ranges: (string | undefined)[] = []
@@ -182,7 +182,7 @@ test('resumes an interrupted read before other reads start, and frees its slot a
   const last = text((await next).stream())
   held.pop()!.end('ended')
   assert.equal(await last, 'begun, ended')
-  // A stream that is closed early or never read frees its place too.
+  // A stream that is closed early or never read frees its slot too.
   const closed = (await forClient()).stream()
   closed.destroy()
   await forClient()

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type CredentialSource, createCredentials, type Environment } from './credentials.ts'
 
 const minute = 60_000
-/** Limit for tests that would otherwise wait forever. */
+/** Time limit for tests that would otherwise wait forever. */
 const timeout = 20_000
 const start = Date.parse('2026-03-01T00:00:00Z')
 const inFile = (id: string, more = '') => `aws_access_key_id = ${id}\naws_secret_access_key=secret-${id}\n${more}`
@@ -22,7 +22,7 @@ function newFolder() {
 
 type Answer = { status?: number; body: string }
 
-/** Endpoint that answers with `answer`, and records its requests. */
+/** Endpoint that responds with `answer`, and records its requests. */
 async function endpoint(answer: (req: IncomingMessage, body: string) => Answer | Promise<Answer>) {
   const asked: string[] = []
   const server = createServer(async (req, res) => {
@@ -51,7 +51,7 @@ const given = (id: string, expires: number) =>
   })
 
 const nowhere = { AWS_EC2_METADATA_DISABLED: 'true' }
-/** Resolves when these credentials are returned, even if others request them meanwhile. */
+/** Resolves when the client returns these credentials, even if other callers request credentials meanwhile. */
 const changed = async (source: CredentialSource, id: string): Promise<void> => {
   while ((await source.get()).accessKeyId !== id) await sleep(1)
 }
@@ -113,10 +113,10 @@ test('requests container credentials with a token, and again well before they ex
   assert.equal((await source.get()).accessKeyId, 'A1')
   now += 2 * minute
   await changed(source, 'A2')
-  // After a refusal, other credentials are requested.
+  // After a refusal, the client requests new credentials.
   source.forget(await source.get())
   assert.equal((await source.get()).accessKeyId, 'A3')
-  // While the endpoint fails, the old credentials are used until they expire.
+  // While the endpoint fails, the client uses the old credentials until they expire.
   now += 50 * minute
   fails = true
   assert.equal((await source.get()).accessKeyId, 'A3')
@@ -150,7 +150,7 @@ test('does not wait for new credentials while the old ones are valid, and does n
     now += minutes * minute
     assert.equal((await source.get()).accessKeyId, 'A1')
   }
-  // In their last minute credentials may expire on the way to the bucket.
+  // Credentials in their last minute may expire before the request reaches the bucket.
   now += 1.5 * minute
   const waiting = source.get()
   assert.equal(await Promise.race([waiting.then(() => 'there'), sleep(50, 'waiting')]), 'waiting')
@@ -158,7 +158,7 @@ test('does not wait for new credentials while the old ones are valid, and does n
   assert.equal((await waiting).accessKeyId, 'A2')
   assert.equal(container.asked.length, 2)
 
-  // No caller is waiting, so a failure after expiry is reported to no one.
+  // No caller waits for the credentials, so the client does not report a failure after their expiry.
   now += 50 * minute
   const fail = hang(500)
   assert.equal((await source.get()).accessKeyId, 'A2')
@@ -185,7 +185,7 @@ test('waits for new credentials after a refusal, and returns the same ones if th
   fails = true
   source.forget(second)
   assert.equal(await source.get(), second)
-  // No caller waits for that again while they are valid.
+  // No caller waits for new credentials while the old ones are valid.
   now += minute
   hangs = true
   assert.equal(await Promise.race([source.get(), sleep(60_000, 'waiting', { ref: false })]), second)

@@ -10,7 +10,7 @@ import { openBucket } from './store.ts'
 const mebibyte = 1024 * 1024
 const blob = { location: 'c/00/00', size: 10 }
 
-/** Store without objects that records its requests. `answer` handles a request first, unless it returns false. */
+/** Store without objects that records its requests. `answer` handles a request first; if it returns false, the store does. */
 async function scene(answer: (req: IncomingMessage, res: ServerResponse) => unknown) {
   const asked: string[] = []
   const listener: RequestListener = (req, res) => {
@@ -81,7 +81,7 @@ test('checks a missing blob again after a minute, and caches it as missing for a
   const { blobs, asked, pass } = place
   const asks = () => asked.splice(0).length
   for (let minute = 0; minute < 3; minute++) {
-    // The content counts as available until a reader has checked.
+    // The content counts as available until a reader has checked the object.
     assert.deepEqual([await blobs.has(blob, minute > 0), asks()], [false, 1], `minute ${minute}`)
     pass(59_999)
     assert.deepEqual([await blobs.has(blob, true), asks()], [false, 0])
@@ -93,7 +93,7 @@ test('checks a missing blob again after a minute, and caches it as missing for a
   pass(60_000)
   assert.match(String(await blobs.addressOf!(blob)), /\/c\/00\/00\?/)
   assert.deepEqual([await blobs.has(blob, true), asks()], [true, 1])
-  // Existing content is checked again after five minutes.
+  // The store checks existing content again after five minutes.
   pass(299_999)
   await blobs.addressOf!(blob)
   assert.equal(asks(), 0)

@@ -113,7 +113,7 @@ test('reads Java archives from Maven properties, also one level deep, or else fr
       ['org.eclipse.jetty:jetty-util', '9.4.43.v20210629', ['opt/jetty-util-9.4.43.v20210629.jar']],
     ],
   )
-  // Its group is a guess, and the gap explains that.
+  // The group of the package is a guess, and the coverage gap explains this.
   assert.deepEqual((await gapsOf(files)).sort(), [
     'UNIDENTIFIED opt/jetty-util-9.4.43.v20210629.jar',
     'UNIDENTIFIED opt/own.war',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { randomFrom } from '../../../test/support/random.ts'
 import { ImageTree } from './image-tree.ts'
 
-/** The same with one map of all files, searched through each time. */
+/** Simple implementation for comparison: one map of all files, searched completely for each path. */
 class Naive {
   readonly files = new Map<string, { value: number; layer: number }>()
   #layer = 0

@@ -47,7 +47,7 @@ test('finds the package database in each compression and each spelling of its pa
   }
 })
 
-/** A frame that decompressors leave out, as zstd:chunked keeps its table of contents in. */
+/** A skippable frame, which decompressors ignore. zstd:chunked stores its table of contents in such a frame. */
 function skippable(content: Buffer, number = 0): Buffer {
   const head = Buffer.alloc(8)
   head.writeUInt32LE(0x184d2a50 + number)

@@ -1,4 +1,4 @@
-// Statements that are read from VEX in CSAF.
+// Statements from VEX documents in the format CSAF.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Unreadable } from '../packages.ts'

@@ -1,4 +1,4 @@
-// The reports of real scanners, field by field against the files themselves.
+// Reports of real scanners, compared with their files field by field.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Tests for the image that a statement is about.
+// Tests of the code that finds the image of a statement.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { aboutImage } from './vex-about.ts'

@@ -1,4 +1,4 @@
-// Statements that are read from OpenVEX and from the analyses of CycloneDX.
+// Statements from OpenVEX and from CycloneDX analyses.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Unreadable } from '../packages.ts'

@@ -23,13 +23,13 @@ test('admits transactions to a lock group up to its limit; the others follow in 
   assert.equal(crowdedOf(three, 'b', 2), undefined)
   const order: string[] = []
   const waiting = [three, four].map((turn, i) => turn.wait(crowdedOf(turn, 'a', 2)!).then(() => order.push(`${i + 3}`)))
-  // Its places elsewhere are free, since a transaction that is inside may wait for them.
+  // The lock groups that it waits for elsewhere stay free, because a running transaction may wait for them.
   assert.equal(crowdedOf(four, 'b', 1), undefined)
   one.leave()
   await waiting[0]
   assert.deepEqual(order, ['3'])
   assert.equal(crowdedOf(three, 'a', 2), undefined)
-  // No newcomer gets ahead of waiting transactions.
+  // A new transaction does not pass waiting transactions.
   assert.ok(crowdedOf(nextTurn(), 'a', 2))
   two.leave()
   await waiting[1]
@@ -42,7 +42,7 @@ test('admits no more transactions at all lock groups than allowed, and keeps the
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   assert.equal(crowdedOf(one, 'a', 1), undefined)
   assert.equal(crowdedOf(two, 'b', 1), undefined)
-  // A transaction inside also enters another place.
+  // A running transaction can enter another lock group.
   assert.equal(crowdedOf(two, 'c', 1), undefined)
   const full = crowdedOf(three, 'd', 1)!
   let isIn = false
@@ -95,7 +95,7 @@ test('rejects a transaction with a retry hint if too many wait, or if it waits t
   const waited = assert.rejects(late.wait(crowdedOf(late, 'a', 1)!), again)
   await assert.rejects(tooMany.wait(crowdedOf(tooMany, 'a', 1)!), again)
   await waited
-  // No transaction waits for one that has left.
+  // No transaction waits for a transaction that has left the lock group.
   first.leave()
   assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
 })

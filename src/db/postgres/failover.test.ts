@@ -10,7 +10,7 @@ import { openPostgres, type PostgresOptions } from './postgres.ts'
 const never = { answerMs: 600_000, quickMs: 600_000, silentMs: 600_000, watchMs: 600_000 }
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
-/** Database with a table, behind a connection that can fail. No time limit applies unless the test sets it. */
+/** Database with one table, on a connection that the test can interrupt. No time limit applies unless the test sets one. */
 async function open({ times, ...options }: PostgresOptions = {}) {
   const schema = `t_${randomBytes(6).toString('hex')}`
   const admin = new pg.Client(database)
@@ -54,7 +54,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
       db.tx(async (tx) => {
         await tx.get(sql`SELECT 1 AS one`)
         one.resolve()
-        // The last one leaves its connection idle; the one before asks nothing until the others have failed.
+        // The last statement leaves its connection idle. The statement before sends nothing until the others have failed.
         if (i === 3) return
         await go.promise
         if (i === 2) await Promise.allSettled(works.slice(0, 2))
@@ -87,7 +87,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     const before = wire.accepted()
     const slept = await Promise.all(Array.from({ length: 3 }, () => db.get(sql`SELECT pg_sleep(0.5) IS NULL AS woke`)))
     assert.deepEqual(slept, Array(3).fill({ woke: 0 }))
-    // One more for each time that was looked, and no more while the statements last.
+    // One more request for each check, and no more while the statements run.
     const accepted = wire.accepted() - before
     assert.ok(accepted <= 3 + 3, String(accepted))
   })
@@ -114,7 +114,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
       opened.wire.set('moved')
       const lost = await Promise.allSettled([ask(), ask()])
       assert.ok(lost.every((one) => one.status === 'rejected' && /did not answer within 1 s/.test(String(one.reason))))
-      // The third connection is dropped, and does not have to wait as long.
+      // The third connection is closed after a shorter wait.
       await ask().catch((error: unknown) => assert.match(String(error), /Connection terminated/))
       assert.deepEqual(await ask(), { one: 1 })
     } finally {
@@ -243,7 +243,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     await using opened = await open()
     const { admin, schema, url } = opened
     url.searchParams.delete('schema')
-    // Found before the one of the system.
+    // The test's version is found before the system's version.
     url.searchParams.set('options', `-c search_path=${schema},pg_catalog`)
     const db = openPostgres(url.href, { poolSize: 1 })
     const missing = raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '0A000'; END $$`)
@@ -259,7 +259,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
         db.tx((tx) => tx.run(missing)),
         refused,
       )
-      // The connection is closed, and a new one to a standby is not used either.
+      // The connection is closed, and a new connection to a standby is not used either.
       for (const one of [() => db.get(sql`SELECT 1 AS one`), () => db.tx(pid), () => db.ping()]) {
         await assert.rejects(one(), refused)
       }

@@ -8,7 +8,7 @@ import { send, type TimeLimit } from './send.ts'
 const pid = 7
 const none: TimeLimit = { kind: 'none', ms: 0 }
 
-/** A connection on which no statement is answered; one that is dropped fails. */
+/** A connection whose statements get no answer. A closed connection fails. */
 function makeClient() {
   let fail = () => {}
   const client = {
@@ -34,7 +34,7 @@ test('closes a connection whose statement the server ran at first and later does
   )
   try {
     while (!isDropped && asked < 20) await sleep(2)
-    // First at work, then gone, then still gone.
+    // The server runs the statement at first, then no longer, then still not.
     assert.deepEqual([isDropped, asked], [true, 3])
     await lost
   } finally {

@@ -33,7 +33,7 @@ async function open(options?: { poolSize: number; waitMs?: number }) {
 
 const allowed = ['user', 'database', 'application_name', 'client_encoding']
 
-/** Refuses parameters at the start of a connection as PgBouncer does, and passes the rest on. */
+/** Refuses parameters at the start of a connection like PgBouncer, and forwards all other data. */
 async function startPooler(target: URL, seen: string[][]) {
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
@@ -109,7 +109,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
       const of = `SELECT 1 FROM pg_stat_activity WHERE pid = ${backend} AND xact_start IS NOT NULL`
       return (await admin.query(of)).rowCount! > 0
     }
-    // The one connection that there is by now does all of them.
+    // The single open connection runs all transactions.
     const backend = await db.tx(pid)
     await db.tx(async (tx) => {
       assert.equal(await begun(), false)
@@ -119,7 +119,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal(await begun(), false)
     await db.tx(async () => assert.equal(await begun(), false))
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [{ name: 'a' }])
-    // A statement that is not awaited is rolled back with the transaction, and never runs on its own.
+    // A statement that is not awaited is rolled back with the transaction, and never runs alone.
     const early = db.tx(async (tx) => {
       const left = tx.run(sql`INSERT INTO items (name) VALUES ('early')`)
       left.catch(() => {})
@@ -129,7 +129,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     await db.tx(async (tx) => void tx.run(sql`INSERT INTO items (name) VALUES ('late')`))
     assert.deepEqual(await db.all(sql`SELECT name FROM items ORDER BY name`), [{ name: 'a' }, { name: 'late' }])
     await db.tx((tx) => tx.run(sql`DELETE FROM items WHERE name = 'late'`))
-    // Statements that start together begin one transaction.
+    // Statements that start together start one transaction.
     await db.tx((tx) => Promise.all(['b', 'c'].map((name) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))))
     assert.equal((await db.all(sql`SELECT name FROM items`)).length, 3)
     const failed = db.tx((tx) =>
@@ -156,13 +156,13 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     const second = db.tx(
       async (tx) => {
         runs++
-        // It has its turn already.
+        // The transaction already has its turn.
         await tx.meet(meeting)
         return tx.all(sql`SELECT name FROM items`)
       },
       { meets: meeting },
     )
-    // Uses the other of the two connections, which is free.
+    // The transaction uses the other connection, which is free.
     const answers = await Promise.allSettled([db.ping(), db.ping(), db.ping()])
     const before = runs
     held.resolve()
@@ -236,7 +236,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
   })
 
   test('reports a silent database as unavailable, also to callers that wait for new connections', async () => {
-    // Accepts connections, and never answers.
+    // Accepts connections and never responds.
     const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
@@ -313,7 +313,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     url.searchParams.set('pooled', 'true')
     const names = async () => {
       const db = openPostgres(url.href, { poolSize: 1 })
-      // A text of its own, so that the order in which texts come would show in a number.
+      // A unique text, so that a number would show the order of the texts.
       await db.all(sql`SELECT ${raw(String(seen.length))} AS before WHERE 1 = ${1}`)
       await db.all(sql`SELECT ${raw(String(seen.length))} AS before WHERE 1 = ${1}`)
       for (let i = 0; i < 2; i++) await db.all(sql`SELECT 'same' AS same WHERE 1 = ${1}`)

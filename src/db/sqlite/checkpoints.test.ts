@@ -24,7 +24,7 @@ test('checkpoints commits to the database file while the writing connection stay
       if (!alone.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'items'").get()) return 0
       return Number(alone.prepare('SELECT count(*) AS n FROM items').get()!.n)
     } catch (error) {
-      // Half of a checkpoint was copied.
+      // Half of a checkpoint was copied to the database file.
       assert.match(String(error), /malformed/)
       return -1
     }
@@ -42,7 +42,7 @@ test('checkpoints commits to the database file while the writing connection stay
   await rm(folder, { recursive: true })
 })
 
-/** Calls `note`, and returns the thread that begins for it. */
+/** Calls `note`, and returns the thread that starts because of the call. */
 async function threadFor(checkpoints: Checkpoints): Promise<Worker> {
   const begun = once(process, 'worker')
   checkpoints.note(1)
@@ -50,7 +50,7 @@ async function threadFor(checkpoints: Checkpoints): Promise<Worker> {
   return thread
 }
 
-/** Waits until the thread is over. Sleeping would not do: `close` waits for a thread that has not failed yet. */
+/** Waits until the thread has ended. A sleep would not be enough, because `close` waits for a thread that has not failed yet. */
 const exitOf = (thread: Worker) => new Promise<void>((resolve) => thread.once('exit', () => resolve()))
 
 test('closes at once after its thread failed', async () => {
@@ -78,7 +78,7 @@ test('writers wait for a running checkpoint when the log is long, however short 
     await writeFile(`${file}-wal`, '')
     await truncate(`${file}-wal`, bytes)
     const checkpoints = createCheckpoints(file)
-    // Writing of more than 100 ms starts it.
+    // Writing for more than 100 ms starts a checkpoint.
     checkpoints.note(101)
     checkpoints.note(1)
     const isHeld = checkpoints.hold() !== undefined
@@ -98,7 +98,7 @@ test('the log stays short with continuous writers', async () => {
   const write = async () => {
     for (let i = 0; i < 500; i++) await db.tx((tx) => tx.run(sql`INSERT INTO items VALUES (${'x'.repeat(1 << 16)})`))
   }
-  // 125 MiB. A commit would do a checkpoint itself at 64 MiB.
+  // 125 MiB. A commit would checkpoint by itself at 64 MiB.
   await Promise.all([write(), write(), write(), write()])
   const { size } = await stat(`${file}-wal`)
   assert.ok(size < 64 * 2 ** 20, `${size} bytes`)

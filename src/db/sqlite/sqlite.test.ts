@@ -56,7 +56,7 @@ test('does not checkpoint the log if another program manages it', async (t) => {
   assert.equal(server.timers, external.timers + 1, 'only the server has one for its checkpoints')
 })
 
-/** Reads until the event loop has turned three times, or very often. Returns the number of turns. */
+/** Reads until the event loop has made three turns, or up to a large number of reads. Returns the number of turns. */
 async function turnsOfReads(db: Db): Promise<number> {
   let turns = 0
   const again = (): void => {
@@ -101,7 +101,7 @@ test('lets other reads run between those of a caller that used less time than ot
     noteServed([{ ...createShare(), usedMs: 2e6 }])
     return turnsOfReads(db)
   }
-  // Nothing that these read is charged while they read.
+  // These readers are not charged while they read.
   const quiet = await time.run({ charge() {}, shares: [createShare()] }, chain)
   const jobs = await chain()
   time.close()
@@ -216,7 +216,7 @@ test('rolls back a transaction that waits for anything else, and runs the transa
   assert.deepEqual(await db.all(sql`SELECT name FROM items`), [{ name: 'behind' }])
 })
 
-/** Uses more of the thread than a batch may in one turn of the event loop. */
+/** Uses more thread time than a batch may use in one turn of the event loop. */
 function useTurn(): void {
   for (const until = performance.now() + 11; performance.now() < until; );
 }
@@ -250,7 +250,7 @@ test('answers reads between the statements of a long transaction', async () => {
   for (let i = first; i < last; i++) {
     assert.ok(events[i] !== 'statement' || events[i + 1] === 'read 0', events.join())
   }
-  // The commit has a turn of its own as well.
+  // The commit runs in a separate turn, too.
   assert.ok(events.slice(last).includes('read 0'), events.join())
   assert.equal(await count(db), 4)
 })
@@ -294,7 +294,7 @@ test('charges the time of each transaction in a batch to its own request', async
   const charged = [0, 0, 0]
   const spend = (i: number) =>
     db.tx(async () => {
-      // Before the first await, as its first statement.
+      // The first statement of the transaction, before the first await.
       now += 10 ** i
     })
   const charge = (i: number) => (ms: number) => {
@@ -327,7 +327,7 @@ test('a second writing process makes transactions wait, then fail as unavailable
   await using opened = await open()
   const { db, file } = opened
   const other = new DatabaseSync(file)
-  await db.tx((tx) => tx.all(raw('PRAGMA busy_timeout = 50'))) // 5 s otherwise
+  await db.tx((tx) => tx.all(raw('PRAGMA busy_timeout = 50'))) // 5 s by default
   other.exec('BEGIN IMMEDIATE')
   const results = await Promise.allSettled([insert(db, 'a'), insert(db, 'b')])
   other.exec('ROLLBACK')

@@ -18,7 +18,7 @@ function startBudgets(options: Partial<BudgetOptions> = {}, most?: number) {
     () => clock.turns,
     most,
   )
-  /** Sends a request that uses `ms` of the thread's time. Returns the seconds after which to retry if the request is refused. */
+  /** Sends a request that uses `ms` milliseconds of thread time. Returns the retry time in seconds if the request is refused. */
   const request = (sender: Sender, ms = 0): number | undefined => {
     const spending = budgets.open()
     const problem = spending.enter(sender)
@@ -41,7 +41,7 @@ test('a caller can use an idle server fully, and is refused only while another c
   }
   request(other)
   assert.equal(request(ci), 2)
-  // The other caller has sent nothing for longer than a second.
+  // The other caller has sent nothing for more than a second.
   clock.now += 1001
   clock.turns += 20
   assert.equal(request(ci, 1000), undefined)
@@ -57,7 +57,7 @@ test('a caller gets its configured share while others wait', () => {
     if (request(ci, 10) === undefined) used += 10
     clock.now += 10
   }
-  // Half of a minute, without the debt that it began with.
+  // Half of a minute, minus the debt at the start.
   assert.ok(Math.abs(used - 29_000) < 100, `${used} ms`)
 })
 
@@ -66,7 +66,7 @@ test('a burst passes, and the retry time is when the budget is available again',
   request(other)
   assert.equal(request(ci, 999), undefined)
   assert.equal(request(ci, 1501), undefined)
-  // While others wait, a debt may be larger than the burst.
+  // While other callers wait, a debt can exceed the burst.
   assert.equal(request(ci), 4)
   clock.now += 3010
   request(other)

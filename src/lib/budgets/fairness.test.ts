@@ -1,4 +1,4 @@
-// One thread in simulated time: how long the requests of one caller wait while another sends expensive ones, 16 at a time.
+// Simulation of one thread: the waiting time of one caller while another sends 16 expensive requests at a time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createBudgets, type Sender, type Spending } from './budgets.ts'
@@ -11,8 +11,8 @@ const pullEveryMs = 25
 type Request = { sender: Sender; arrivedAt: number; pieces: number[]; spending?: Spending }
 
 /**
- * Simulates callers whose requests take one turn of the event loop for each piece. A caller sends its next request as soon as it
- * has an answer.
+ * Simulates callers whose requests take one turn of the event loop for each piece. A caller sends the next request after each
+ * response.
  */
 function simulate(pieces: readonly number[], { percent = 50, forMs = 10_000, leadMs = 5000 } = {}) {
   const clock = { now: 0, turns: 0 }

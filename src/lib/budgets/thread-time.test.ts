@@ -42,7 +42,7 @@ test('charges no request for waiting for the next event, or for work outside of 
   await clock.time.run(spender, async () => {
     clock.work(1)
     await turn()
-    // The event loop has turned, so this is the second piece of work.
+    // The event loop has made a turn, so this is the second piece of work.
     clock.work(2)
   })
   await turn()

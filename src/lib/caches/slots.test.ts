@@ -1,4 +1,4 @@
-// Own process: garbage that other files leave would be counted.
+// Own process: heap garbage of other test files would be counted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
@@ -41,11 +41,11 @@ test('empties its list after very many items are removed', () => {
 
 test('does not promote removed items to the old heap generation, unlike a Set', () => {
   setFlagsFromString('--expose-gc')
-  // V8 would move objects of both kinds to the old generation at once after objects of one of them.
+  // After objects of one kind, V8 would move objects of both kinds to the old generation at once.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const collect = runInNewContext('gc') as NodeJS.GCFunction
   const old = () => getHeapSpaceStatistics().find((space) => space.space_name === 'old_space')!.space_used_size
-  /** Bytes by which the old generation grows while 60,000 objects of a kilobyte come and go, 32 of them at a time. */
+  /** Growth of the old heap generation in bytes, while 60,000 objects of 1 kB are created and freed, 32 at a time. */
   function grownBy(come: (item: object) => () => void): number {
     const leave: (() => void)[] = []
     const turn = (i: number) => {

@@ -6,7 +6,7 @@ const none = { depth: 1000, members: 1_000_000 }
 const problemOf = (text: string, limits: { depth?: number; members?: number }) =>
   jsonProblem(Buffer.from(text), { ...none, ...limits })
 
-/** The same two numbers, from the parsed value. */
+/** Depth and number of members, calculated from the parsed value. */
 function sizesOf(value: unknown): { depth: number; members: number } {
   if (typeof value !== 'object' || value === null) return { depth: 0, members: 0 }
   const inner = Object.values(value).map(sizesOf)
@@ -32,7 +32,7 @@ const texts = [
   String.raw`["\\", "\"", "\\\"", "a\\"]`,
   String.raw`{"\",\"":"\\\\","[":"]"}`,
   '["ü€𝄞", {"ключ":[true,false,null]}]',
-  // Long strings are searched in another way than short ones.
+  // The scanner searches long strings in a different way than short ones.
   ...[30, 31, 32, 33, 34, 95, 96, 97, 98, 99].flatMap((n) => [
     String.raw`["${'x'.repeat(n)}\"[{,", {"${'\\\\'.repeat(n)}":[1]}]`,
     String.raw`["${'x'.repeat(n)}\\", ["${'\\"'.repeat(n)}{,"], "${'x'.repeat(n)}\\\"${'y'.repeat(n)}\\\\\"[{", []]`,

@@ -7,7 +7,7 @@ const uidOf = (i: number): string => i.toString(16).padStart(40, '0')
 const call = { signal: new AbortController().signal }
 const anywhere = { uidp: undefined, id: '' }
 
-/** Lists `total` items, as services do. */
+/** Lists `total` items, like the list methods of services. */
 function having(total: number, asked: ListQuery<unknown>[] = []) {
   return async (_: unknown, query: ListQuery<unknown>) => {
     asked.push(query)

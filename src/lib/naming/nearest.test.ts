@@ -18,6 +18,6 @@ test('suggests the only nearest word for a word with up to two typos', () => {
   ] as const) {
     assert.equal(nearest(given, known), meant, given)
   }
-  // Two names at the same distance are no clear match.
+  // Two names at the same distance are not a clear match.
   assert.equal(nearest('CAT', ['BAT', 'HAT']), undefined)
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { AppError } from '../errors.ts'
 import { createLimits, type LimitKind } from './limits.ts'
 
-/** Limits with a clock that the test sets, and how many seconds a refusal asks to wait; 0 for none. */
+/** Rate limits with a clock that the test sets, and the retry time of a refusal in seconds, or 0 if accepted. */
 function limitsOf(source: number, maxKeys?: number) {
   let now = 0
   const limits = createLimits(
@@ -92,7 +92,7 @@ test('kinds and keys have separate limits; addresses of one network share a limi
 test('drops the least recently used name first, not the oldest', () => {
   const { wait } = limitsOf(1, 3)
   for (const name of ['a', 'b', 'c']) assert.equal(wait('issuer', name), 0)
-  // Being refused is a use as well.
+  // A refused request also counts as a use of the name.
   assert.ok(wait('issuer', 'a') > 0)
   assert.equal(wait('issuer', 'd'), 0)
   assert.ok(wait('issuer', 'a') > 0)

@@ -33,7 +33,7 @@ async function startServer(answer: RequestListener) {
   }
 }
 
-/** Resolver with one answer, which records the names that were looked up. */
+/** Resolver with one answer, which records the requested names. */
 function resolverOf(...addresses: string[]) {
   const names: string[] = []
   const lookup: Lookup = (hostname, _, callback) => {
@@ -44,7 +44,7 @@ function resolverOf(...addresses: string[]) {
   return { lookup, names }
 }
 
-/** No name may be looked up for real. */
+/** No name may be resolved in the real network. */
 const noLookup: Lookup = (hostname) => assert.fail(`${hostname} was looked up`)
 
 const failsWith = (promise: Promise<unknown>, reason: OutgoingReason, message?: string) =>

@@ -94,7 +94,7 @@ test('checks the address at connection time, whatever the name resolved to befor
     assert.equal(client.problemOf(url), undefined)
     assert.equal(await reasonOf(client.post(url, {}, '', 5000)), 'private-address')
   }
-  // One public address among private ones does not help.
+  // One public address does not help if others are private.
   const mixed: Lookup = (_name, _options, done) =>
     done(
       null,

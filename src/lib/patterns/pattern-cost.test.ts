@@ -5,7 +5,7 @@ import { generatePatterns } from '../../../test/support/generated-patterns.ts'
 import { estimateCost } from './pattern-cost.ts'
 import { limitsFor, overLimit } from './patterns.ts'
 
-/** With the groups that `patterns.ts` adds; `undefined` for a text that is not a regular expression. */
+/** Includes the groups that `patterns.ts` adds. Returns `undefined` for an invalid regular expression. */
 function sizeOf(pattern: string, grouped = `()(?:${pattern})`): number | undefined {
   try {
     return RE2JS.compile(grouped).programSize()

@@ -92,7 +92,7 @@ test('matches a stored pattern above the limits only with short texts, and repor
   )
   assert.equal(patterns.match(old, 'x'.repeat(128)), true)
   assert.equal(patterns.match(old, 'x'.repeat(200)), 'too long')
-  // Compiling this one would take too long for others that wait.
+  // Compiling this pattern would delay other waiting work too much.
   const worst = '\\pL'.repeat(170)
   assert.match(storedProblem(worst, limits)!, /It matches nothing/)
   assert.equal(patterns.match(worst, 'x'.repeat(170)), 'too long')
@@ -109,6 +109,6 @@ test('lets other work run between two patterns after a long turn', async () => {
   )
   const list = Array.from({ length: 100 }, (_, i) => `v${i}\\..*`)
   assert.equal(await createPatterns().matchesAny(list, 'latest', yielder), false)
-  // Each reading of the clock takes a millisecond here, so that a few patterns end a turn.
+  // The test clock advances a millisecond at each reading, so a few patterns end a turn.
   assert.ok(yields >= 15 && yields <= 20, `${yields} yields`)
 })

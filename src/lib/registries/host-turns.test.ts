@@ -5,7 +5,7 @@ import { createHostTurns } from './host-turns.ts'
 
 const asker = (holder: string, key = holder, requestsPerSecond = 20) => ({ holder, key, requestsPerSecond })
 
-/** Clock that stands still until `pass`, also for callers that wait. */
+/** Clock that stands still until `pass`, also for waiting callers. */
 function scene() {
   let now = 0
   const sleepers: { until: number; wake: () => void }[] = []
@@ -55,7 +55,7 @@ test('organizations share a host equally while both send requests, and one alone
   const ask = (holder: 'a' | 'b', key: number) => {
     if (paces.take('h', asker(holder, `${holder}${key}`)) === 0) served[holder]++
   }
-  // The one has fifty upstreams there and always asks first, and the other has one.
+  // One organization has fifty upstreams at the host and always asks first. The other has one upstream.
   const second = (both: boolean) => {
     for (let ms = 0; ms < 1000; ms += 10) {
       for (let key = 0; key < 50; key++) ask('a', key)

@@ -11,7 +11,7 @@ function scene() {
   )
   return {
     connecting,
-    /** Uses `ms` milliseconds. */
+    /** Uses `ms` milliseconds of thread time. */
     spend: (ms: number) => {
       now += ms
     },
@@ -72,7 +72,7 @@ test('long work of another kind waits for the next turn, and runs first there', 
   for (let i = 0; i < 3; i++) {
     turn()
     each.push(done.splice(0))
-    // The one that has already run comes behind those that have waited.
+    // The kind of work that has already run comes after the kinds that have waited.
     if (i === 0) connecting.behind(work('batch again', 10))
   }
   assert.deepEqual(each, [['batch'], ['body'], ['check']])

@@ -4,7 +4,7 @@ import { createThreadTime } from '../budgets/thread-time.ts'
 import { FairQueue } from './fair-queue.ts'
 import { background, createShare, isAhead, keepNear, type Shares } from './shares.ts'
 
-/** A queue whose items are pushed by the given callers. */
+/** A queue into which the given callers push items. */
 function scene() {
   let caller: Shares = background
   const queue = new FairQueue<string>(() => caller)
@@ -14,7 +14,7 @@ function scene() {
       caller = shares
       for (const item of items) queue.push(item)
     },
-    /** Takes items until none is left; each uses 10 ms. */
+    /** Takes items until the queue is empty. Each item uses 10 ms. */
     takeAll() {
       const taken: string[] = []
       for (let entry = queue.take(); entry; entry = queue.take()) {
@@ -75,7 +75,7 @@ test('saves no unused time, and limits the debt for time without other callers',
   const late = [createShare()]
   keepNear(busy)
   keepNear(late)
-  // 50 ms before the one who went last, and 50 ms behind.
+  // The limits are 50 ms before and 50 ms behind the caller that ran last.
   assert.equal(busy[0]!.usedMs - late[0]!.usedMs, 100)
 })
 

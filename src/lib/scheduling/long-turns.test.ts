@@ -20,7 +20,7 @@ test('after 10 ms of a turn, work waits for a later turn, whatever used the time
   assert.equal(letOthersRun(), undefined)
 })
 
-/** True if a caller with these shares waits when its turn has taken some milliseconds. */
+/** True if a caller with these shares waits after its turn has used some milliseconds. */
 async function hasToWait(shares: Shares, elapsedMs: number): Promise<boolean> {
   const time = createThreadTime()
   let now = 0

@@ -18,7 +18,7 @@ test('grants memory reservations in order of arrival, and never above the limit'
     await turn()
     reserved.free()
   }
-  // The third would fit, but the second was there before.
+  // The third reservation would fit, but the second one came before.
   const others = [take(2, 8), take(3, 4), take(4, 10)]
   await turn()
   assert.deepEqual([order, memory.held()], [[], 6])
@@ -122,7 +122,7 @@ test('revokes the least filled buffer of an owner of more than half once another
   assert.deepEqual([taken, memory.held()], [[`a 60: ${why}`, `a 70: ${why}`], 9])
   await memory.reserve(2, signal, holder('c', 0))
   assert.deepEqual([taken.slice(2), memory.held()], [[`a 80: ${why}`], 9])
-  // The remaining pieces are no more than half, and nobody takes them.
+  // The other owner's remaining buffers are at most half of the memory, so none is revoked.
   const gone = new AbortController()
   const waiting = assert.rejects(memory.reserve(2, gone.signal, holder('d', 0)), /gone/)
   for (const until = asked + 20; asked < until; ) await turn()

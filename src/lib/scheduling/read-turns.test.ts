@@ -68,7 +68,7 @@ test('a read yields once, and only while others wait', async () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   await turns.take(readOf('a'), others, wholly)
-  // Its turn without interruption is over; the next time it is an image like any other.
+  // The uninterrupted turn of the image is over. In later turns it is treated like other images.
   await turns.take(readOf('a'), others, untilAborted)
   assert.deepEqual(
     signals.map(({ aborted }) => aborted),

@@ -12,7 +12,7 @@ test('runs as many tasks in one turn as there is time for, each until it waits a
   const slice = async (name: string): Promise<void> => {
     for (let times = 0; times < 2; times++) {
       await turns.next()
-      // The work has several steps, none of which waits for anything.
+      // The work has several steps, and none of them waits for anything.
       for (let step = 0; step < 5; step++) await undefined
       now += 2
       ran.push(name)
@@ -65,7 +65,7 @@ test('continues only a caller that used less time in a turn with other long work
     await turns.next()
     ran.push(name)
   }
-  // Others have been served, and the noisy caller has used more than they.
+  // Other callers have been served, and the noisy caller has used more time than they have.
   noteServed([{ ...createShare(), usedMs: 1e7 }])
   noisy[0]!.usedMs = 2e7
   connecting.behind(() => {

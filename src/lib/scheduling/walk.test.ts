@@ -22,7 +22,7 @@ test('keeps visited items', () => {
   )
 })
 
-/** Number of turns of the event loop while `work` went on. */
+/** Number of turns of the event loop during `work`. */
 async function turnsOf(work: () => Promise<void>): Promise<number> {
   let turns = -1
   let next: NodeJS.Immediate | undefined

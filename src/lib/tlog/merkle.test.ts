@@ -15,7 +15,7 @@ import { appended, nodesOf, openTiles, readTilePath, tileKey, tilesFor } from '.
 
 const entries = (count: number) => Array.from({ length: count }, (_, i) => Buffer.from(`entry ${i}`))
 
-/** As RFC 6962 defines it, word for word. */
+/** The definition of RFC 6962, word for word. */
 function mth(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 0) return emptyRoot
   if (leaves.length === 1) return leafHash(leaves[0]!)
@@ -24,7 +24,7 @@ function mth(leaves: readonly Buffer[]): Buffer {
   return nodeHash(mth(leaves.slice(0, split)), mth(leaves.slice(split)))
 }
 
-/** A tree that grew by these steps, as tiles. */
+/** A tree that grew in these steps, as tiles. */
 function grown(steps: readonly number[]): { tiles: Map<string, Buffer>; size: number } {
   const tiles = new Map<string, Buffer>()
   let size = 0

@@ -50,7 +50,7 @@ test('signs the text as a log, and with the time as a witness', () => {
   const note = parseNote(`${text}\n${lines}`)!
   assert.deepEqual(signedBy(note, parseVkey(vkeyOf(logKey))!), { is: 'signed', seconds: 0 })
   assert.deepEqual(signedBy(note, parseVkey(vkeyOf(witnessKey))!), { is: 'signed', seconds: 1_700_000_000 })
-  // A witness has not signed as a log, nor the other way around.
+  // A witness signature is not accepted as a log signature, nor the reverse.
   assert.deepEqual(signedBy(note, noteKey('w.example', 'log', witness.publicKey)), { is: 'absent' })
   assert.deepEqual(signedBy({ ...note, text: text.replace('3', '4') }, witnessKey), { is: 'wrong' })
 })

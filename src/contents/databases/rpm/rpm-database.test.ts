@@ -49,7 +49,7 @@ const all = [
   'c 1-1 c 1-1 x86_64 c:rhel8',
 ]
 
-/** Database written by SQLite, with rows as large as those of real packages. */
+/** Database written by SQLite, with rows as large as rows of real packages. */
 function sqliteDatabase(rows: readonly Buffer[], pageSize = 4096): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-rpm-'))
   try {
@@ -178,7 +178,7 @@ test('several ndb slots with one blob return one package, and a coverage gap for
 
 test('ndb blobs with overlapping bytes count as damage once they are larger than the file', async () => {
   const bytes = ndbDatabase([Buffer.alloc(20_000)])
-  // Each of the blobs extends to the end of the file.
+  // Each blob extends to the end of the file.
   for (let i = 0; i < 11; i++) {
     const start = 4096 + 16 * i
     bytes.write('BlbS', start)
@@ -206,7 +206,7 @@ test('stops at pages that refer to themselves or to each other', async () => {
     Array.from({ length: 50 }, () => Buffer.alloc(400)),
     512,
   )
-  // The interior page of the table leads to itself.
+  // The interior page of the table refers to itself.
   const pages = sqlite.length / 512
   const interior = Array.from({ length: pages - 1 }, (_, i) => i + 1).find((i) => sqlite[i * 512] === 5)!
   sqlite.writeUInt32BE(interior + 1, interior * 512 + 8)

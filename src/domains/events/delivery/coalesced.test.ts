@@ -53,7 +53,7 @@ test('with an interval, the first run starts at once, and later requests are mer
   t.mock.timers.tick(1)
   await settle()
   assert.deepEqual(seen, [1, 4])
-  // Without further requests the interval ends, and the next run starts at once again.
+  // Without further requests the interval ends, and the next run starts at once.
   const over = idle()
   t.mock.timers.tick(10)
   await over

@@ -128,7 +128,7 @@ test(`in ${worlds} random hierarchies, the decision equals a simple check of all
     seen[held.length > 0 ? 'held' : 'refused']++
     if (highest.length > 1) seen.several++
   }
-  // A generator of only one kind of world would prove nothing.
+  // A generator that makes only one kind of hierarchy would prove nothing.
   for (const [kind, count] of Object.entries(seen)) assert.ok(count > worlds / 100, `${kind}: ${count}`)
 })
 
@@ -145,7 +145,7 @@ const unknown = 424_242
 const known = [groupsList, repoList, termsList, repoAdmin]
 const vocabulary = [...known, ...known, unknown]
 
-/** Compares every binding by strings alone: no masks, no maps, and no code shared with the implementation. */
+/** Compares each binding as strings: without masks, maps, or code of the implementation. */
 function oracle({ identity, bindings, narrowing, operator }: World, node: string, wanted: number[]): boolean {
   const covers = (place: string) => place === top || node === place || strictlyBelow(node, place)
   return wanted.every((number) => {
@@ -172,7 +172,7 @@ function randomWorld(random: () => number): World {
     const child = below(parent, pick(random, ['0', '9', 'a', 'f']))
     if (!nodes.includes(child)) nodes.push(child)
   }
-  // Bindings are on groups, not on the top. A token may name the top as well.
+  // Bindings are on groups, not on the root. A token can also name the root.
   const bindings = (from: string[], most: number): Binding[] =>
     Array.from({ length: Math.floor(random() * (most + 1)) }, () => ({
       place: pick(random, from),
@@ -198,7 +198,7 @@ function pick<T>(random: () => number, from: readonly T[]): T {
   return from[Math.floor(random() * from.length)]!
 }
 
-/** Up to `most` values, repeats included; sometimes none. */
+/** Returns up to `most` values, with repetitions, or no values. */
 function some<T>(random: () => number, from: readonly T[], most: number): T[] {
   return Array.from({ length: Math.floor(random() * (most + 1)) }, () => pick(random, from))
 }

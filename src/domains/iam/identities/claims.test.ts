@@ -38,7 +38,7 @@ test('an issuer is trusted by its exact URL, or by a pattern for the whole URL',
   assert.equal(trustsIssuer(match, 'https://a.example.evil'), false)
   assert.equal(trustsIssuer({ issuerPattern: 'https://[a-z]\\.example' }, 'https://b.example'), true)
   assert.equal(trustsIssuer({ issuerPattern: 'https://[a-z]\\.example' }, 'https://b.example.evil'), false)
-  // The old spelling of one large issuer is read as its URL, in tokens as well as in identities.
+  // The old spelling of one large issuer means its URL, in tokens and in identities.
   assert.equal(trustsIssuer({ issuer: 'accounts.google.com' }, 'https://accounts.google.com'), true)
   assert.equal(trustsIssuer({ issuer: 'https://accounts.google.com' }, 'https://accounts.google.com'), true)
 })
@@ -51,7 +51,7 @@ test('a value that is too long for its pattern does not match, and the check nam
   assert.deepEqual(failing(wanted, { ...claims, sub: long }), ['sub'])
   const [, subject] = matchClaims(wanted, { ...claims, sub: long }, [])
   assert.match(subject!.wanted, /too long for this pattern/)
-  // An exact value has no such limit.
+  // An exact value has no match limit.
   assert.deepEqual(failing({ issuer: 'https://a.example', subject: long }, { ...claims, sub: long }), [])
 })
 
@@ -90,12 +90,12 @@ test('limits the characters matched by a program to 80,000 instructions, or 20,0
   let compared = 0
   for (const pattern of [...alternatives, ...generatePatterns(5, 700)]) {
     const cost = costOf(pattern)
-    // Other patterns are above the limits of compiling.
+    // Other patterns exceed the compile limits.
     if (!cost || cost.compile > 4000) continue
     const size = sizeOf(pattern)
     if (size === undefined) continue
     const tooLong: string[] = []
-    // No token is longer.
+    // No token is longer than this.
     const text = (most: number) => 'a'.repeat(Math.min(Math.max(0, Math.floor(most / size) - 1), 12_000))
     trustsIssuer({ issuerPattern: pattern }, text(20_000), (claim) => tooLong.push(claim))
     const subject = { issuer: match.issuer, subjectPattern: pattern }
@@ -106,7 +106,7 @@ test('limits the characters matched by a program to 80,000 instructions, or 20,0
   assert.ok(compared > 300, `${compared} compared`)
 })
 
-/** The program of the pattern alone. */
+/** Size of the program for the pattern alone. */
 function sizeOf(pattern: string): number | undefined {
   try {
     return RE2JS.compile(pattern).programSize()
@@ -137,7 +137,7 @@ test('an identity stored before the limits existed still matches short claims', 
   assert.deepEqual(failing(wanted, claims), [])
 })
 
-// With one compilation for each value, this test would not finish.
+// If each value compiled the pattern again, this test would not finish.
 test('compiles a pattern once for a list of many values', () => {
   const many = Array.from({ length: 300_000 }, (_, i) => `v${i}`)
   assert.deepEqual(failing({ ...match, claimPatterns: { many: 'x.{0,1000}' } }, { ...claims, many }), ['many'])

@@ -12,7 +12,7 @@ type Row = { place: string | null; capabilities: string }
 const nothing: Row[] = [{ place: null, capabilities: '' }]
 const rowOf = (place: string, ...numbers: number[]): Row => ({ place, capabilities: JSON.stringify(numbers) })
 
-/** A fake database. The test gives the result of each query when it wants to. */
+/** A fake database. The test decides when each query returns and what. */
 function fakeReader() {
   const asked: { query: Sql; answer: (rows: Row[]) => void; fail: (error: Error) => void }[] = []
   const reader = {
@@ -56,7 +56,7 @@ test('returns no grants for an identity without bindings, and undefined for a de
   assert.deepEqual(await there, new Map())
   assert.equal(await gone, undefined)
 
-  // The identity may be created at any moment, so its absence is not cached.
+  // The identity may be created at any time, so its absence is not cached.
   assert.equal(cache.of(identity), there)
   const made = cache.of(other)
   asked[2]!.answer(nothing)

@@ -4,7 +4,7 @@ import { createYielder } from '#lib/scheduling/yielder.ts'
 import { matchesNames, namedTags, pathLimits, patternProblems, tagLimits, tagMatcher } from './tag-patterns.ts'
 import { maxAllowed, maxUpstreams } from './upstreams.model.ts'
 
-/** Clock on which each reading takes a millisecond, and the number of yields. */
+/** Clock that advances a millisecond at each reading, and the number of yields. */
 function fakeTurns() {
   let [now, yields] = [0, 0]
   const yielder = createYielder(

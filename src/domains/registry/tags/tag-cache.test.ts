@@ -5,7 +5,7 @@ import { createTagCache } from './tag-cache.ts'
 
 const repo = { id: 1 } as Parameters<ReturnType<typeof createTagCache>['of']>[0]
 
-/** Database that returns `digest` for every tag, after `wait` has resolved. */
+/** Database that returns `digest` for each tag, after `wait` has resolved. */
 function scene(engine: 'sqlite' | 'postgres') {
   const state = { digest: 'one', asked: 0, now: 0, wait: Promise.resolve() }
   const get = async () => {
