@@ -1,4 +1,4 @@
-// A dry run of an exchange has the same result as the exchange.
+// The dry run of an exchange returns the same result as the exchange.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { claimsOf, type Scene, startExchange, subject } from '../support/exchange.ts'

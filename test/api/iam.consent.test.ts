@@ -1,4 +1,4 @@
-// Consent of people: a binding made by others counts, and shows who the person is, only after the person has accepted it.
+// Consent of people: a binding created by others has effect, and shows who the person is, only after the person accepts it.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
@@ -96,9 +96,9 @@ test('a person lists pending bindings, accepts them, and becomes a member of the
   assert.equal(ok(await other.get(`${bindings}/${made[0]!.uid}`)).identity.email, 'jane@example.com')
   assert.equal((await waiting(client)).totalCount, '0')
 
-  // Again, as a client does whose answer was lost.
+  // Accepts again, like a client that lost the first answer.
   assert.deepEqual(await eventsOf(pinfold, async () => ok(await accept(client, made[0]!.uid))), [])
-  // A member is not asked again until their last binding there is deleted.
+  // A member is not asked again while at least one binding of the member exists there.
   const more = await bind(other, group.uid, uid, roleUids.console_viewer)
   assert.equal(more.identity.email, 'jane@example.com')
   for (const { uid: one } of [...made, more]) ok(await other.delete(`${bindings}/${one}`))
@@ -151,7 +151,7 @@ test('a person cannot accept or refuse bindings of others, and gets no informati
   assertError(await accept(pinfold.anonymous, made.uid), 401, 16, 'UNAUTHENTICATED')
   assertNotFound(await accept(client, `${org.uid}/0123456789abcdef`), type, `${org.uid}/0123456789abcdef`)
   ok(await accept(client, made.uid))
-  // A refusal is not the way to leave an organization.
+  // A person cannot leave an organization by refusing a binding.
   assertNotFound(await refuse(client, made.uid), type, made.uid)
 })
 
@@ -195,7 +195,7 @@ test('a binding whose identity is changed to a person is pending until the perso
   const moved = ok(await owner.patch(`${bindings}/${made.uid}`, { identityUid: uid }))
   assert.deepEqual(moved.identity, only(uid))
   assertDenied(await client.get(`/iam/v2/groups/${org.uid}`))
-  // Another role does not make it count.
+  // Changing the role does not activate the binding.
   assert.deepEqual(ok(await owner.patch(`${bindings}/${made.uid}`, { roleUid: roleUids.editor })).identity, only(uid))
   const back = ok(await owner.patch(`${bindings}/${made.uid}`, { identityUid: job.uid }))
   assert.equal(back.identity.name, job.name)
@@ -215,7 +215,7 @@ test('a new owner has no rights before accepting', async () => {
   assert.equal((await first.delete(`${bindings}/${mine.uid}`)).status, 200)
   assertBlocked(await client.delete(`${bindings}/${third.uid}`), group.uid, 'LAST_OWNER')
 
-  // The pending binding of an owner can be deleted in a group without owners.
+  // In a group without owners, the pending binding of an owner can be deleted.
   const unowned = await pinfold.seed.group()
   const administrator = await pinfold.as((await pinfold.seed.member(unowned.uid, roleUids.operator)).uid)
   const offered = await bind(administrator, unowned.uid, uid, roleUids.owner)

@@ -1,4 +1,4 @@
-// Tokens that can answer for a person: only tokens with all rights of the person, none that was narrowed.
+// Tokens that can accept or refuse for a person: only tokens with all rights of the person, and no narrowed tokens.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { personUid } from '#domains/iam/identities/people.ts'
@@ -51,7 +51,7 @@ test('an exchanged token with scopes or capabilities cannot list, accept or refu
     assertNarrowed(await client.get(pending))
     assertNarrowed(await accept(client, binding))
     assertNarrowed(await refuse(client, binding))
-    // The token does not learn about existing bindings either.
+    // The token gets no information about existing bindings either.
     assertNarrowed(await accept(client, `${elsewhere.uid}/0123456789abcdef`))
     using grpc = grpcClientOf(scene.pinfold, PendingBindingsService, client.token)
     await assert.rejects(grpc.acceptPendingBinding({ uid: binding }), /limited to some groups or capabilities/)

@@ -41,7 +41,7 @@ test('names the bindings that give a capability, and the group that each is inhe
     grantors: [],
   })
   assert.equal((await explain(owner, team.uid, uid)).bindings[1].inherited, false)
-  // The same as a request is decided.
+  // The explanation agrees with the result of a real request.
   assert.equal(
     (await (await pinfold.as(uid)).patch(`/registry/v2/repos/${repo.uid}`, { description: 'x' })).status,
     200,

@@ -22,7 +22,7 @@ let pinfold: Pinfold
 let org: string
 let owner: Client
 let viewer: Client
-/** The identities of the two, for new tokens when the time has moved. */
+/** Identities of the two members, for new tokens after a change of the clock. */
 let uids: { owner: string; viewer: string }
 let time = Date.parse('2026-03-01T12:00:00.000Z')
 

@@ -402,7 +402,7 @@ test('on an open server, each person can create an organization and owns it', as
   const byOperator = ok(await open.operator.post(`${path}/`, { name: 'operated' }))
   assert.deepEqual(ok(await open.operator.get(`/iam/v2/roleBindings?group=${byOperator.uid}`)).roleBindings, [])
 
-  // It could not be bound to what it creates, since it lives elsewhere.
+  // The new group could not be bound to its creator, whose parent is another group.
   const machine = await open.as((await open.seed.identity(group.uid)).uid)
   assertDenied(await machine.post(`${path}/`, { name: 'ownerless' }))
 })
@@ -417,12 +417,12 @@ test('refuses organization names with a meaning in paths, but keeps existing org
   for (const name of [...views, 'v2', 'witness', 'a'.repeat(40)]) {
     for (const client of [person, open.operator]) assertInvalid(await create(client, name), 'name')
     assertInvalid(await rename(name), 'name')
-    // A folder never comes first in a path.
+    // The name of a folder is never the first part of a path.
     ok(await person.post(`${path}/${mine.uid}`, { name }))
   }
   for (const name of ['at', 'min', 'atlas', 'minio', 'hold-1h', 'v21', 'a'.repeat(39)]) ok(await create(person, name))
 
-  // One of before.
+  // An organization from before the rule.
   await open.app.db.tx((tx) => tx.run(sql`UPDATE groups SET name = 'min-7d' WHERE uid = ${mine.uid}`))
   const kept = ok(await person.patch(`${path}/${mine.uid}`, { name: 'min-7d', description: 'still here' }))
   assert.deepEqual([kept.name, kept.description], ['min-7d', 'still here'])

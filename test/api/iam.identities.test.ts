@@ -422,7 +422,7 @@ test('changing the rules of an identity requires all rights that its bindings gi
   assertDenied(await editor.patch(at, takeOver))
   assertDenied(await editor.patch(`${at}?updateMask=claimMatch.subject`, takeOver))
   assertDenied(await editor.patch(`${at}?updateMask=claimMatch.audience`, { claimMatch: { audience: 'mine' } }))
-  // Restating the relationship, or changing the rest, takes nothing over.
+  // Repeating the relationship, or changing other fields, gives nobody access to the rights of the identity.
   ok(await editor.patch(at, { name: 'renamed', claimMatch: target.claimMatch }))
   ok(await owner.patch(at, takeOver))
 

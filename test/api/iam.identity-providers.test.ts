@@ -19,7 +19,7 @@ import { startScene } from '../support/scene.ts'
 
 const type = 'iam.pinfold.dev/IdentityProvider'
 const base = '/iam/v2/identityProviders'
-/** SCIM before its first token. */
+/** SCIM fields of a provider before its first token. */
 const scim = { enabled: false, endpointUrl: '', etag: '' }
 const event = (name: string) => `dev.pinfold.api.iam.identity_providers.${name}.v1`
 

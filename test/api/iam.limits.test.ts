@@ -1,4 +1,4 @@
-// Limits of identity and access management: the largest value that is accepted, and the first that is refused.
+// Limits of identity and access management: accepts the largest value, and refuses the next.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -53,7 +53,7 @@ const association = async (body: Json) =>
 const uuid = (i: number) => `7f5a6e3c-0000-4000-8000-${i.toString(16).padStart(12, '0')}`
 const installations = (count: number) => ({ installations: many(count, (i) => ({ installationId: `${i + 1}` })) })
 
-/** Limit, call with a given amount, and the field that is refused with one more. */
+/** The limit, a request with a given amount, and the field in the error for one more. */
 type Bound = { most: number; field: string; call: (size: number) => Promise<Answer> }
 const bounds: Record<string, Bound> = {
   'bytes of claims that are checked': {

@@ -35,7 +35,7 @@ after(async () => {
 })
 
 const iso = (ms: number): string => new Date(ms).toISOString()
-/** Tokens live for an hour of the clock. */
+/** Tokens are valid for an hour of the test clock. */
 const owner = (): Promise<Client> => pinfold.as(ownerUid)
 
 let made = 0
@@ -62,7 +62,7 @@ async function startScimTokens() {
   return {
     generate: (request: Json) => call('generateScimToken', request),
     regenerate: (request: Json) => call('regenerateScimToken', request),
-    /** True if the SCIM endpoint, which is closed, accepts the token. */
+    /** True if the SCIM endpoint accepts the token although SCIM is turned off. */
     isKnown: async (token: string): Promise<boolean> => {
       const { status } = await scimClient(`${pinfold.url}/scim/v2/${uid}`, token).get('/Users?count=0')
       assert.ok(status === 401 || status === 403, `${status}`)

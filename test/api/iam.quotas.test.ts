@@ -26,7 +26,7 @@ const get = async (organization: string): Promise<Record<string, Json>> => {
   return Object.fromEntries(quotas.map(({ name, ...quota }) => [name, quota]))
 }
 
-/** The whole error, with what the ErrorInfo says. */
+/** The complete error, with the details of the ErrorInfo. */
 function assertExceeded(answer: Answer, quota: string, used: number, limit: number): void {
   assertError(answer, 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
   const { requestId, ...metadata } = answer.body.details[0].metadata
@@ -105,7 +105,7 @@ test('refuses folders and repositories above the quota at each entry point, coun
     2,
     2,
   )
-  // Other organizations are not affected, and a deletion makes room.
+  // Other organizations are not affected, and a deletion frees quota.
   await pinfold.seed.repo((await pinfold.seed.group()).uid)
   ok(await operator.delete(`/registry/v2/repos/${repos.find(({ status }) => status === 200)!.body.uid}`))
   await pinfold.seed.repo(org)

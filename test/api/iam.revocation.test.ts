@@ -6,7 +6,7 @@ import { assertDenied, ok } from '../support/expect.ts'
 import { type Client, clientOf, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
 
-/** Another node on the same database, known by the same URL, so that it takes the same tokens. */
+/** Another node of the same database with the same URL, so that it accepts the same tokens. */
 async function startSecondNode({ app, url }: Pinfold, monotonic: () => number) {
   const port = await freePort()
   const config = { ...app.config, url, listen: { host: '127.0.0.1', port } }
@@ -22,7 +22,7 @@ async function startSecondNode({ app, url }: Pinfold, monotonic: () => number) {
 }
 
 test('a grant or revocation has effect at once on its own node, and within half a second on others', async () => {
-  // Nothing grows old but when the test says so: what counts before that, counts because of the change.
+  // Caches expire only when the test advances the clock, so earlier effects come from the change itself.
   let milliseconds = 0
   const monotonic = () => milliseconds
   await using pinfold = await startPinfold({ monotonic })

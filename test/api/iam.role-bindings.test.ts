@@ -129,7 +129,7 @@ test('an identity can be bound only on its own parent group or below', async () 
   ok(await create(folder, uid))
   ok(await create(below, uid))
   for (const group of [org, sibling, elsewhere]) assertInvalid(await create(group, uid), 'identity_uid')
-  // The error is the same for an identity that does not exist, so callers do not learn about those of others.
+  // The error is the same for a missing identity, so callers get no information about identities of others.
   assertInvalid(await create(elsewhere, `${org.uid}/0123456789abcdef`), 'identity_uid')
 
   const binding = await pinfold.seed.binding(sibling.uid, person(), roleUids.viewer)
@@ -180,7 +180,7 @@ test('only the operator can bind the role operator', async () => {
   const body = { identityUid: uid, roleUid: roleUids.operator }
   assertDenied(await owner.post(`${path}/${org.uid}`, body))
   const binding = ok(await operator.post(`${path}/${org.uid}`, body))
-  // Not even somebody who has the role, and with it every capability.
+  // Refused even for a caller with the role operator, who holds each capability.
   const second = await pinfold.as(uid)
   const refused = [
     await second.post(`${path}/${org.uid}`, { ...body, identityUid: person() }),

@@ -213,7 +213,7 @@ test('the built-in roles have the capabilities that existing clients expect', as
   const sizes = { console_viewer: 45, viewer: 51, editor: 62, owner: 140, 'registry.pull': 10, 'registry.push': 20 }
   for (const [name, size] of Object.entries(sizes)) assert.equal((await read(name)).length, size, name)
   assert.equal((await read('registry.pull_token_creator')).length, 15)
-  // These were held before the sets of the clients were, and still are.
+  // The role owner had these capabilities before the sets that clients expect, and still has them.
   for (const kept of ['CAP_REGISTRY_SETTINGS_UPDATE', 'CAP_REGISTRY_DEPLOYMENTS_CREATE']) {
     assert.ok((await read('owner')).includes(kept), kept)
   }
@@ -259,7 +259,7 @@ test('a change of the built-in roles requires a new version number and a new dig
 test('capabilities of features that this server does not have can be granted, and permit nothing', async () => {
   const capabilities = ['CAP_GULFSTREAM', 'CAP_TENANT_CLUSTERS_CREATE', 'CAP_POLICIES_POLICY_CREATE']
   const make = (client: Client, name: string) => client.post(`${path}/${org.uid}`, { name, capabilities })
-  // An owner holds the last of them only.
+  // An owner holds only the last of these capabilities.
   assertDenied(await make(owner, 'owner'))
   const role = ok(await make(operator, 'of elsewhere'))
   assert.deepEqual(role.capabilities, [capabilities[1], capabilities[2], capabilities[0]])

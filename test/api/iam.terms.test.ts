@@ -120,7 +120,7 @@ test('only documents in the settings can be accepted, by callers with permission
   assert.equal(ok(await viewer.get(`${base}/${org}`)).totalCount, '0')
 })
 
-/** FAILED_PRECONDITION with exactly these documents. */
+/** Asserts a FAILED_PRECONDITION error with exactly these documents. */
 function assertGated(answer: Answer, ...ids: string[]): void {
   assertGatedIn('v2.', answer, ...ids)
 }

@@ -1,4 +1,4 @@
-// The lists of our own under `/v2/` paths, each walked by one paginator.
+// Lists of our own packages under `/v2/` paths. The same paging code reads all of them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getOption } from '@bufbuild/protobuf'
@@ -18,7 +18,7 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
 import { localUpstreams } from '../support/upstream.ts'
 
-/** The lists of our own packages below the registry's path. */
+/** Lists of our own packages under the path of the registry. */
 const methods = services.flatMap(({ desc }) => {
   return desc.methods.flatMap((method) => {
     const { pattern } = getOption(method, http)
@@ -39,7 +39,7 @@ const three = [0, 1, 2] as const
 const inDays = (days: number): string => new Date(now + days * 86_400_000).toISOString()
 
 before(async () => {
-  // Each reading of the clock is later, so that few times are the same.
+  // Each clock reading returns a later time, so few times are equal.
   const clock = () => {
     now += 1
     return new Date(now)

@@ -1,4 +1,5 @@
-// The lists whose nodes stand in a few groups only, or below something else than a group: the same promises as all lists.
+// Lists of resources that exist in only a few groups, or below a resource other than a group. They keep the same rules as all
+// lists.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { checkLists } from '../support/check-lists.ts'
@@ -13,7 +14,7 @@ const associations = byGroup.get('accountAssociations')!
 let pinfold: Pinfold
 let issuer: FakeIssuer
 let places: Record<string, string>
-/** Moves in steps that several nodes share, so that orders by time have ties. */
+/** The clock moves in steps, so several resources have the same time and orders by time have ties. */
 let ticks = 0
 const clock = () => new Date(Date.parse('2026-03-01T12:00:00.000Z') + 1000 * Math.floor(ticks++ / 20))
 
@@ -53,7 +54,7 @@ async function memberOf(...groups: string[]): Promise<Client> {
   return pinfold.as(person)
 }
 
-/** True if a member of the groups sees the resource: it is below one of them, or it is an account association of one. */
+/** True if a member of the groups sees the resource: the resource is below a group, or is the account association of a group. */
 const isSeen = (kind: Kind, uid: string, groups: readonly string[]) =>
   groups.some((group) => isBelow(uid, group) || (kind === associations && uid === group))
 

@@ -15,7 +15,7 @@ let pinfold: Pinfold
 let places: Record<string, string>
 let nodes: Map<Kind, Node[]>
 
-/** A client and the places where it may list a kind; an empty text stands for everything. */
+/** A client, and the groups in which it can list a kind of resource. An empty text means all groups. */
 type Viewer = { name: string; client: Client; sees: (kind: Kind) => string[] }
 let viewers: Viewer[]
 
@@ -98,7 +98,7 @@ function queryOf(filter: Filter): string {
   return members.join('&')
 }
 
-/** Every combination of a few values for each member, among them nodes that the caller cannot see. */
+/** Each combination of a few values for each filter field, including resources that the caller cannot see. */
 function combinations(kind: Kind): Filter[] {
   const all = nodes.get(kind)!.map(({ uid }) => uid)
   const some = all.filter((_, i) => i % 3 === 0)

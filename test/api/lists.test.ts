@@ -10,7 +10,7 @@ const day = 24 * 60 * 60 * 1000
 
 let pinfold: Pinfold
 let places: Record<string, string>
-/** Moves in steps that many nodes share, so that orders by time have ties. */
+/** The clock moves in steps. Several resources have the same time, and orders by time have ties. */
 let ticks = 0
 const clock = () => new Date(Date.parse('2026-03-01T12:00:00.000Z') + 1000 * Math.floor(ticks++ / 100))
 
@@ -31,7 +31,7 @@ const uidsOf = (body: Json, kind = repoKind): string[] => (body[kind.plural] as 
 const expectedRepos = async (column = 'uid', desc = false) =>
   sorted(await nodesOf(pinfold, repoKind), column, desc).map(({ uid }) => uid)
 
-/** Caller with access to several groups, disjoint or not. */
+/** Caller with access to several groups, which may contain each other. */
 async function memberOf(...groups: string[]): Promise<Client> {
   const person = (await pinfold.seed.person()).uid
   for (const group of groups) await pinfold.seed.binding(group, person, roleUids.viewer)
@@ -205,7 +205,7 @@ test('accepts a known field with an optional direction as the order', async () =
   for (const order of [...unknown, ...malformed])
     assertInvalid(await list(`order_by=${encodeURIComponent(order)}`), 'order_by')
   assertInvalid(await list('order_by=name', pinfold.operator, kinds[3]), 'order_by')
-  // It would be valid without its spaces, and is not even taken apart.
+  // The token would be valid without the spaces. The server refuses it without decoding it.
   const long = await list(`order_by=${encodeURIComponent('name'.padEnd(201))}`)
   assertInvalid(long, 'order_by')
   assert.match(long.text, /must be at most 200 characters long/)

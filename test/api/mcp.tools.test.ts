@@ -93,7 +93,7 @@ test('lists, creates and grants nothing outside the groups where the caller hold
   assert.deepEqual([seen.repos.map(({ uid }: Json) => uid), seen.totalCount], [[inside.uid], '1'])
   assert.equal((await toolError(client, 'create_repo', { parent: org, repo: { name: 'denied' } })).code, 7)
   await tool(client, 'create_repo', { parent: folder, repo: { name: 'allowed' } })
-  // Over REST the same caller may do both.
+  // Over REST the same caller is allowed to do both.
   ok(await client.post(`/registry/v2/repos/${org}`, { name: 'over-rest' }))
 
   const giver = (await seed.identity(org)).uid

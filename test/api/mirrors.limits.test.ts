@@ -1,4 +1,4 @@
-// Limits of upstreams, follows and copies: the largest value that is accepted, and the first that is refused.
+// Limits of upstreams, mirrors and copies: accepts the largest value, and refuses the next.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { copyRepos } from '#domains/mirrors/copies/syncs.job.ts'

@@ -1,4 +1,4 @@
-// Pages in a browser: the host names at which they are shown, and redirects that are refused.
+// Pages in a browser: accepted host names, and refused redirects.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
@@ -61,7 +61,7 @@ test('redirects pages from another configured host name to the configured URL, a
     assert.doesNotMatch(refused.text, /evil/)
   }
   assert.equal((await get(pinfold, '/oauth', { host: 'registry.example.com' })).status, 400)
-  // Programs find the issuer's documents under any name.
+  // Programs can read the documents of the issuer under any host name.
   const keys = await get(pinfold, '/.well-known/jwks.json', { host: 'evil.example.com' })
   assert.equal(keys.status, 200)
 })

@@ -1,4 +1,4 @@
-// Private addresses that the server may send requests to: by purpose, as the operator lists them.
+// Allowed private addresses for outgoing requests: the operator lists them by purpose.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '#config.ts'

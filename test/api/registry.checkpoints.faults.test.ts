@@ -1,4 +1,4 @@
-// Stored checkpoints while a database server lags, a store hangs or nothing is stored yet.
+// Stored checkpoints if a database replica lags, a store hangs, or the store is empty.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
@@ -18,7 +18,7 @@ test('an outdated read from a database replica suspends no log, but a real contr
   const goBack = await remember(at)
   await at.move()
   await at.sign()
-  // The size that the log had before; transactions use the primary.
+  // The earlier size of the log. Transactions read from the primary.
   const lagging = { ...app, db: { ...app.db, get: async () => ({ size: 2 }) as never } }
   await at.move()
   await app.db.tx((tx) => sequenceSome(tx, app, new URL(at.pinfold.url).host))
@@ -33,7 +33,7 @@ test('an outdated read from a database replica suspends no log, but a real contr
   assert.deepEqual([at.errors().length, await at.stateOf()], [1, 2])
 })
 
-/** A store that has nothing yet. */
+/** An empty store. */
 function emptyStore(): Partial<CheckpointStore> & { texts: Map<string, string> } {
   const texts = new Map<string, string>()
   return {
@@ -108,7 +108,7 @@ test('signing stops at the first page that the store does not accept, and later 
   const tried: string[] = []
   const never = new Promise<never>(() => {})
   let deadline = new AbortController()
-  // It knows no signal, as a folder on a network file system.
+  // The store ignores abort signals, like a folder on a network file system.
   const back = replaceStore(at, () => ({
     write(name) {
       tried.push(name)

@@ -1,4 +1,4 @@
-// Checkpoints are stored beside the blobs before they are signed, and a database that went back in time signs nothing.
+// The server stores checkpoints beside the blobs before signing them, and signs nothing if the database was set back.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -90,7 +90,7 @@ for (const { store, skip, settings } of stores) {
     const stored = await at.stored()
     assert.equal(at.sizeOf(stored), 3)
     assert.equal(at.sizeOf(await at.signed()), 2)
-    // Another process, which remembers nothing.
+    // Another process, with empty caches.
     app.checkpointGuard = createCheckpointGuard()
     const written: string[] = []
     replaceStore(at, (real) => ({

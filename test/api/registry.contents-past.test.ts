@@ -1,4 +1,4 @@
-// Reports of past days: they stay the same when an image is read again, and are deleted with the image.
+// Reports of past days do not change when an image is read again, and are deleted with the image.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -95,7 +95,7 @@ test('reports and counts of past days do not change by a byte after an SBOM adds
     'application/vnd.cyclonedx+json',
   )
   await runDuty(registry.app, readImages)
-  // The image is known to contain something else now, which has not been compared yet.
+  // The image now has other contents, which have not been compared yet.
   assert.deepEqual(await reportsOf(image.digest), [report])
   await runDuty(registry.app, matchPackages)
 
@@ -135,7 +135,7 @@ test('deletes the package list of a deleted repository, unless other repositorie
 
   ok(await viewer.delete(`/registry/v2/repos/${gone}`))
   await runDuty(registry.app, sweepScanning)
-  // It may be that of an image that is about to come.
+  // The package list may belong to an image that is about to be pushed.
   assert.equal(await rows('component_lists'), before[0]! + 1)
   await at('2026-03-06T09:00:00Z')
   assert.deepEqual(await runDuty(registry.app, sweepScanning), { lists: 1, packages: 1, signed: 0 })

@@ -1,4 +1,4 @@
-// Storage quota for package lists: they count for the organization that pushed the image, also after its deletion, because
+// Storage quota for package lists. They count for the organization that pushed the image, also after its deletion, because
 // reports of past days need them. So nobody can fill the database by pushing and deleting.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -183,7 +183,7 @@ test('charges findings by the advisories of another organization to this organiz
     },
   }))
   ok(await admin.post('/control/v1/advisories:import', { parent: other, advisories }))
-  // The job may end early to give other organizations their turn.
+  // The job may end early to let other organizations run.
   const waits = sql`SELECT 1 AS found FROM match_queue LIMIT 1`
   while (await registry.app.db.get(waits)) await runDuty(registry.app, matchPackages)
   assert.equal(await bytesOf(), ours, 'two images of ours have it, and we have said nothing')

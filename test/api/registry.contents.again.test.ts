@@ -32,7 +32,7 @@ async function read(): Promise<void> {
   await workers.close()
 }
 
-/** Makes it look as if an earlier version had read everything: packages of distributions only, by another hash. */
+/** Changes the database as if an earlier version had read all images: only distribution packages, with another hash. */
 async function makeOld(): Promise<void> {
   const old = '[["apk","busybox","1.0-r0","busybox","1.0-r0","x86_64"]]'
   await db().tx(async (tx) => {
@@ -41,13 +41,13 @@ async function makeOld(): Promise<void> {
   })
 }
 
-/** Until nothing is left of an earlier version. */
+/** Runs until no data of an earlier version is left. */
 async function readAllAgain(): Promise<void> {
   const workers = await startWorkers(registry.app, { jobs: [readAgain, readImages] })
   for (;;) {
     const left = await db().get(sql`SELECT 1 AS found FROM image_contents WHERE reader = 0 LIMIT 1`)
     if (!left) break
-    // An index waits for its images; then its time has come.
+    // An index waits until its images are read.
     const next = await db().get<Json>(sql`SELECT MIN(due_time) AS due, MIN(again) AS again FROM image_reads`)
     const only =
       next?.again === 1 && (await db().all(sql`SELECT 1 AS one FROM image_reads WHERE owner > ''`)).length === 0

@@ -1,4 +1,4 @@
-// Limits on the images and repositories that one question about packages reads.
+// Limits on the images and repositories that one request about packages reads.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ident, join, type Reader, sql, type Tx, type Value } from '#db/sql.ts'

@@ -52,7 +52,7 @@ test('the next server reads images that were pushed while no server read images'
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
-/** An image that no other test has. */
+/** An image that no other test pushes. */
 const push = async () => {
   const name = newName()
   return (await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { name }])).digest
@@ -159,7 +159,7 @@ test('removes an image from the queue if it is deleted before it was read', asyn
 })
 
 test('schedules organizations fairly, however many images one of them has pushed', async () => {
-  // On a busy machine an image may take long enough for its organization to lose its turn, so time stands still.
+  // On a busy machine an image may take so long that its organization has to pause. So the clock stands still.
   registry.app.images.turns = createReadTurns(() => 0)
   const other = await registry.seed.group('', { name: 'other' })
   const theirs = await registry.registryAs((await registry.seed.member(other.uid, roleUids.push)).uid)
@@ -191,7 +191,7 @@ async function newOrganization(name: string) {
   return { uid: uid as string, pushOne }
 }
 
-/** Reads all that is there, and answers with the digests in the order in which they were done. */
+/** Reads all queued images, and returns their digests in reading order. */
 async function readAll(): Promise<string[]> {
   const order: string[] = []
   const { info } = registry.app.log
@@ -224,7 +224,7 @@ test('an organization with slow images gets a quarter of the time, or all of it 
   }
   const order = (await readAll()).map((digest) => (long.has(digest) ? 'S' : 'q')).join('')
   registry.app.images.turns = turns
-  // After 30 seconds of one there are 90 of the other.
+  // After 30 seconds for one organization, the other gets 90 seconds.
   assert.match(order, /^q?S(q{3,9})S(q{3,9})q*S$/)
   assert.equal(order.length, 15)
 })
@@ -240,8 +240,8 @@ test('a slow image yields to waiting images, and is read completely later', asyn
   const { take } = registry.app.images.turns
   let bothWait = false
   registry.app.images.turns.take = (one, waiting, work) =>
-    // The other images could take long in a test, so only this one may. It waits until both others are queued, or all would be
-    // read before the second is there.
+    // On a busy machine the other images could be slow too, so only this image counts time. It waits until both others are
+    // queued. Otherwise all images would be read before the second one is queued.
     take(
       one,
       async () => bothWait && one.digest === long && waiting(),
@@ -257,7 +257,7 @@ test('a slow image yields to waiting images, and is read completely later', asyn
   }
   const done = readAll()
   await opened.promise
-  // Nothing has waited so far.
+  // No other image has waited so far.
   assert.deepEqual(
     turnsOfLong.map(({ aborted }) => aborted),
     [false],
@@ -290,7 +290,7 @@ test('images that wait for a retry do not delay other organizations', async () =
   await registry.app.db.tx((tx) => tx.run(sql`DELETE FROM image_reads WHERE digest IN (${waiting}, ${due})`))
 })
 
-// Last, since the clock is a day later then and tokens are over.
+// This test is the last one, because it advances the clock by a day and the tokens expire.
 test('retries missing content with growing delays, and finally marks the image unreadable', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', types.config)

@@ -1,4 +1,4 @@
-// Choice among several SBOMs about an image: some are read, and the others are a coverage gap.
+// Selection among several SBOMs of an image: some are read, and the others are reported as a coverage gap.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

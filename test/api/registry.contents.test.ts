@@ -27,7 +27,7 @@ const apk = 'lib/apk/db/installed'
 let count = 0
 const newName = () => `acme/image-${count++}`
 
-/** Stored contents of an image, by its digest, in the newest repo, since several tests push the same image. */
+/** Stored contents of an image by its digest, in the newest repository, because several tests push the same image. */
 async function contentsOf(digest: string): Promise<Json | undefined> {
   await allRead(registry)
   return registry.app.db.get<Json>(sql`
@@ -235,12 +235,13 @@ test('compares the packages of one distribution of a multi-platform image, and r
   const index = await registry.pusher.pushManifest(name, indexOf(listed), 'latest')
   const found = await contentsOf(index.digest)
   const isFirst = found?.distribution === 'alpine'
-  // Two numbers of one release are one distribution, and one that is not named is taken for that of the others.
+  // Two version numbers of one release mean one distribution. An image without a version counts as the distribution of the
+  // others.
   assert.deepEqual(namesIn(found), isFirst ? ['a', 'b', 'd', 'left'] : ['c', 'd', 'left'])
   const gaps = (JSON.parse(found?.gaps) as Json[]).map(({ reason, message }) => {
     return `${reason} ${/of (alpine|wolfi) /.exec(message)?.[1] ?? ''}`.trim()
   })
-  // The two images of Alpine have different packages, so each of them is a gap.
+  // The two Alpine images have different packages, so each one is a coverage gap.
   const others = isFirst ? ['UNSUPPORTED wolfi'] : ['UNSUPPORTED alpine', 'UNSUPPORTED alpine']
   assert.deepEqual(gaps.sort(), ['UNIDENTIFIED', ...others])
 })

@@ -58,7 +58,7 @@ test('lists the identities that pulled a digest, with the number of pulls, the l
   await pull(pinfold.pusher, 'HEAD')
   await pull(pinfold.puller)
   await pinfold.app.usage.flush()
-  // The second one may be within the same millisecond, so it is made later than everybody.
+  // The second pull can be within the same millisecond, so the test sets a later time.
   const later = { digest: image.digest, now: new Date(Date.now() + 5000).toISOString() }
   const repo = await repoIdOf(path)
   pinfold.app.usage.note(repo, later.digest, pinfold.puller.uid, 'GET', later.now)

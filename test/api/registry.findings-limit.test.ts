@@ -1,5 +1,5 @@
-// Limit on the findings of one pushed image: the image reports it as a gap, and other images are neither delayed nor reported
-// incompletely.
+// Limit on the findings of one image. The image reports a coverage gap above the limit, and other images stay complete and are
+// not delayed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -17,7 +17,7 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
 
 const bound = 2000
-/** Most findings that one turn of a package may add before the lists are counted, with its last slice. */
+/** Maximum findings that the comparison of one package can add before package lists are counted, with its last batch. */
 const turn = 1200
 
 let registry: TestRegistry
@@ -35,7 +35,7 @@ after(() => registry[Symbol.asyncDispose]())
 
 const ecosystem = 'Alpine:v3.19'
 const source = { url: '', licence: 'MIT', ecosystems: [ecosystem] }
-/** Twice the bound, if all were kept. */
+/** Twice the limit, if all findings were kept. */
 const packages = 80
 const records = Array.from({ length: 50 }, (_, i) => recordAbout(`CVE-2026-${i}`, ecosystem, 'big', '2-r0'))
 const many = (prefix: string) => Array.from({ length: packages }, (_, i) => `${prefix}${i} 1-r${i} big`)
@@ -162,7 +162,7 @@ test('reports findings as resolved if they are withdrawn just before the image i
     const run = await beginSource({ app }, { name: `osv/${ecosystem}`, ...source })
     const withdrawn = more.map((one) => ({ ...one, withdrawTime: '2026-03-08T00:00:00.000Z' }))
     await putRecords({ app }, run, withdrawn)
-    // The turn of the lists comes before that of the package, of which it is known that it is to be compared again.
+    // The package list is counted before the queued comparison of its package.
     const item = { kind: 'package', place: '', item: packageItem(ecosystem, 'big') } as const
     await app.db.tx(async (tx) => {
       await tx.run(sql`DELETE FROM match_queue`)

@@ -1,4 +1,4 @@
-// Faults of upstreams: none of them moves a tag, reaches private addresses, or lasts for long.
+// Faults of upstreams: no fault changes a tag, reaches a private address, or has effects for long.
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -124,7 +124,7 @@ test('a tag that always fails does not prevent checks of other tags', async () =
   assert.match((await followOf(repo)).problem, /not a valid registry response \(400\)/)
 })
 
-/** The client by itself, with the addresses that a resolver of ours gives. */
+/** The client alone, with addresses from a resolver of the test. */
 function clientOf(addresses: Record<string, string>, allowed: readonly string[] = []) {
   let now = 0
   const outgoing = createOutgoingStreams({

@@ -1,4 +1,4 @@
-// Mirrors with tags that rules or holds protect: a mirror does not bypass them, and tags that were set here stay.
+// Mirrors with tags that rules or holds protect: mirroring does not bypass the protection, and tags that were set here stay.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -16,7 +16,7 @@ const { seed, operator, org, app, registryOperator: client } = registry
 after(() => registry[Symbol.asyncDispose]())
 
 let count = 0
-/** A folder with a repo that has a tag of its own, and an upstream that could be followed. */
+/** A folder with a repository with one tag, and an upstream that the repository can mirror. */
 async function scene() {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
@@ -60,7 +60,7 @@ for (const [what, [kind, says]] of Object.entries(guards)) {
     assertError(refused, 400, 9, 'TAGS_GUARDED', { type: 'PreconditionFailure', violations })
     assert.ok(refused.text.includes(uid))
     assert.equal((await operator.get(`/registry/v2/repos/${repo}/follow`)).status, 404)
-    // A rule is no obstacle where it is about nothing that the repo has.
+    // A rule does not prevent mirroring if it matches no tag of the repository.
     const other = (await seed.repo(folder, { name: 'other' })).uid
     ok(await operator.post(`/registry/v2/repos/${other}/follow`, { upstreamUid: upstream.uid, path: 'app' }))
   })

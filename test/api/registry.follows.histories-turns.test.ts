@@ -1,5 +1,5 @@
-// Tag histories are read from upstreams only with requests that scheduled checks leave over. A waiting history resumes where it
-// stopped, writes nothing and delays no other mirror.
+// Tag histories are read from upstreams only with requests that scheduled checks do not need. An incomplete history resumes at
+// its last page, writes nothing and delays no other mirror.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -13,7 +13,7 @@ import { drafting, telling } from '../support/reported-history.ts'
 import { localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
-/** For hosts no time passes but what a test says, and half of what a wait takes where it says so. */
+/** Time for the rate limits of hosts passes only when the test advances it, or by half of a wait on request. */
 let shift = 0
 let ticksFrom: number | undefined
 const monotonic = () => shift + (ticksFrom === undefined ? 0 : (performance.now() - ticksFrom) / 2)
@@ -22,7 +22,7 @@ after(() => here[Symbol.asyncDispose]())
 const { operator, org, seed, app } = here
 
 let count = 0
-/** A repo that follows tags at an upstream which is asked once in a second, and ten times after a rest. */
+/** A repository that mirrors tags from an upstream. The upstream gets one request per second, or ten after a pause. */
 async function followed(there: TestUpstream, tags: number): Promise<string> {
   const names = Array.from({ length: tags }, (_, i) => `1.${i}`)
   for (const name of names) there.move(name, name)
@@ -37,7 +37,7 @@ async function followed(there: TestUpstream, tags: number): Promise<string> {
 }
 const waitingOf = (repo: string): Promise<Json[]> =>
   app.db.all(sql`SELECT tag, due_time, failures, problem FROM follow_histories WHERE repo_uid = ${repo} ORDER BY tag`)
-/** Times of the given number of moves; a page has a thousand. */
+/** Times of the given number of tag updates. A page has a thousand. */
 const timesOf = (many: number): string[] =>
   Array.from({ length: many }, (_, i) => new Date(Date.now() - (many - i) * minute).toISOString())
 const recordsOf = (many: number): Json[] =>
@@ -90,7 +90,7 @@ test('reading a history in draft format waits for the rate limit before its next
     ),
   )
   const repo = await followed(there, 10)
-  // For the question at the other address too.
+  // Includes time for the request to the other address.
   shift += 7_000
   ticksFrom = performance.now()
   const { told } = await runDuty(app, askForHistories)

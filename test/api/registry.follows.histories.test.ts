@@ -1,4 +1,4 @@
-// Tag histories that upstreams report: stored as their statements, and never as moves that this server has seen.
+// Tag histories from upstreams: stored as reported by the upstream, and never as updates that this server has seen.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -82,7 +82,7 @@ test('imports the exact tag history from another Pinfold server, including updat
   const { history, historyWaitingCount, historyProblem } = await followOf(repo)
   assert.deepEqual([history, historyWaitingCount, historyProblem], ['HISTORY_SERVICE', 0, ''])
 
-  // A repeated follow asks again and stores nothing twice.
+  // Mirroring the same upstream again reads the history again, and stores nothing twice.
   ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream, path: 'acme/app' }))
   assert.deepEqual(await look(61 * minute), { told: 0, failed: 0 })

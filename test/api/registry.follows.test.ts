@@ -11,7 +11,7 @@ import { answering, localUpstreams, startUpstream, withTokens } from '../support
 
 const minute = 60_000
 let shift = 0
-// Hosts have had their rest whenever the test asks again.
+// The test advances the clock so far that the rate limits of hosts always allow its requests.
 const registry = await startRegistry({
   ...localUpstreams,
   monotonic: () => performance.now() * 1000 + shift,
@@ -21,7 +21,7 @@ after(() => registry[Symbol.asyncDispose]())
 const upstreams = '/registry/v2/upstreams'
 
 let count = 0
-/** A registry elsewhere with a name here, and a repo. */
+/** An upstream registry, and a repository. */
 async function scene(more: Json = {}) {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
@@ -133,7 +133,7 @@ test('records a tag as deleted after three checks without it, and not before', a
   assert.ok(gone!.checkedBefore < gone!.time)
   const types = (await eventsSince(before)).map(({ type }) => type.split('.').slice(-3).join('.'))
   assert.deepEqual(types.sort(), ['tag.deleted.v1', 'upstream.moved.v1'].sort())
-  // And it may come again.
+  // The tag can also return.
   const again = there.move('3', 'again')
   await look(61 * minute)
   assert.deepEqual(
@@ -148,7 +148,7 @@ test('forgets the tags of a changed upstream path, and does not check a path tha
   ok(await follow({ interval: '600s' }))
   await look()
   const path = `${upstreams}/${upstream.uid}`
-  // Another path of the same registry, which has other images.
+  // Another path of the same registry, with other images.
   const moved = there.move('3', 'two')
   const txs = mock.method(app.db, 'tx')
   ok(await operator.patch(path, { prefix: 'other' }))
@@ -220,7 +220,7 @@ test('only the mirror can change its tags until mirroring is turned off', async 
   )
   const copy = { syncConfig: { source: (await seed.repo(org.uid)).uid } }
   assert.match((await operator.patch(`/registry/v2/repos/${repo}?updateMask=sync_config`, copy)).text, /REPO_FOLLOWED/)
-  // Manifests that were pushed here can be pulled, and tags that are only watched cannot.
+  // Manifests that were pushed here can be pulled. Tags that are only watched cannot.
   await client.ok(200, 'GET', `${name}/manifests/mine`)
   assert.equal(codeOf(await client.call('GET', `${name}/manifests/3`)), 'MANIFEST_UNKNOWN')
 
@@ -327,7 +327,7 @@ test('sends a password to the upstream host, and to no other host', async () => 
     sql`SELECT password FROM upstreams WHERE uid = ${upstream.uid}`,
   )
   assert.ok(!Buffer.from(stored[0]!.password).includes('hidden words'))
-  // Nobody leads it elsewhere who does not know it.
+  // A caller who does not know the password cannot send it to another host.
   const elsewhere = await operator.patch(`${upstreams}/${upstream.uid}?updateMask=url`, { url: 'http://127.0.0.1:9' })
   assertInvalid(elsewhere, 'password')
   ok(await operator.patch(`${upstreams}/${upstream.uid}?updateMask=password`, { password: 'other words' }))

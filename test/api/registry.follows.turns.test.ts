@@ -1,4 +1,4 @@
-// Frequency of the checks of a mirror, the order of waiting mirrors, and the tag history that the checks record.
+// Frequency of mirror checks, the order of waiting mirrors, and the tag history that the checks write.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -10,7 +10,7 @@ import { startRegistry } from '../support/registry.ts'
 import { localUpstreams, startUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
-/** For the jobs, and for the calls. */
+/** The clock of the jobs and of the requests. */
 let [shift, callShift] = [0, 0]
 const registry = await startRegistry({
   ...localUpstreams,
@@ -69,7 +69,7 @@ test('records a tag that returned as deleted and created again, at the times of 
   for (let i = 0; i < 2; i++) await look(21 * minute)
   const [gone] = await historyOf(repo, '3')
   assert.equal(gone!.event, 'EVENT_DELETED')
-  // The list was last read before that.
+  // The list of tags was read earlier.
   there.move('3', 'one')
   await look(21 * minute)
   const [again] = await historyOf(repo, '3')

@@ -1,4 +1,4 @@
-// Upstreams that are real registries: another server of ours and, where a binary of it is there, CNCF distribution.
+// Real registries as upstreams: another Pinfold server, and CNCF distribution if its binary is available.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ after(() => here[Symbol.asyncDispose]())
 const { operator, org, seed, app } = here
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 
-/** Follows what is pushed there, by the account, and says what the history has. */
+/** Mirrors the pushed images with the account, and checks the tag history. */
 async function watch(url: string, path: string, there: RegistryClient, account: Json) {
   const name = `from-${shift}-${path.replaceAll('/', '-')}`
   const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url, ...account }))
@@ -45,7 +45,7 @@ async function watch(url: string, path: string, there: RegistryClient, account: 
   ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
 }
 
-/** An image and its referrers are copied completely, ahead and by a pull. `lists` is true if the registry knows referrers. */
+/** Copies an image and its referrers completely, ahead and at a pull. `lists` is true if the registry supports referrers. */
 async function mirror(url: string, path: string, there: RegistryClient, account: Json, lists: boolean) {
   for (const mode of ['full', 'on-demand']) {
     const name = `${mode}-${shift}-${path.replaceAll('/', '-')}`
@@ -74,7 +74,7 @@ async function mirror(url: string, path: string, there: RegistryClient, account:
     await runDuty(later, fetchFollowed)
     const followed = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
     assert.deepEqual([followed.waitingCount, followed.fetchProblem], [0, ''])
-    // From here on the upstream is not asked.
+    // The upstream gets no requests from here on.
     ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
     assert.equal((await pull(`manifests/${mode}`)).headers['docker-content-digest'], image.digest)
     for (const { digest } of [image, about]) await pullAll(digest)
@@ -133,7 +133,7 @@ test('mirrors a registry of CNCF distribution', {
   }
 })
 
-/** Uploads as every registry takes them: begun by one request, ended by another. */
+/** Uploads in the form that each registry accepts: one request starts the upload, and another completes it. */
 function inTwoRequests(client: RegistryClient): RegistryClient {
   return {
     ...client,

@@ -17,7 +17,7 @@ const path = '/registry/v2/deletedRepos'
 
 let now = start
 const { pinfold, operator } = await startScene({ clock: () => new Date(now) })
-/** The operator at the registry. */
+/** A registry client of the operator. */
 const reader = await pinfold.as(operatorUid, { audience: new URL(pinfold.url).host })
 after(() => pinfold[Symbol.asyncDispose]())
 
@@ -115,7 +115,7 @@ test('a new repository at the path of a deleted one has an empty history, in a n
   ok(await operator.patch(`/iam/v2/groups/${other.uid}`, { name: 'team' }))
   assert.deepEqual(await digestsAt(`${name}/team/app`), [digestOf('of the second')])
   assert.deepEqual((await deleted(`path=${name}/team/app`)).deletedRepos[0].uid, first)
-  // The group that was renamed has kept what is its own.
+  // The renamed group still has its own repositories.
   const again = (await pinfold.seed.repo(team.uid, { name: 'app' })).uid
   assert.equal((await ledgerOf(pinfold, again)).length, 2)
 })

@@ -1,4 +1,4 @@
-// The end of life of what tags point to: what version 1 lists, what it does to `deprecated` of version 2, and the import.
+// End-of-life data of tags: lists of version 1, the field `deprecated` of version 2, and the import.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -68,7 +68,7 @@ const nodejs = {
     { cycle: '0', releaseDate: '2010-01-01', ended: true, latest: '0.12.18' },
   ],
 }
-/** A token is good for an hour of that time. */
+/** A token is valid for an hour of the test clock. */
 const setClock = async (time: string) => {
   now = time
   token = await registry.tokenFor(viewerUid)
@@ -217,7 +217,7 @@ test('tags without further rebuilds are inactive: superseded, not in the active 
   const later = await registry.app.db.all<Json>(sql`SELECT count(*) AS n FROM events_outbox`)
   assert.deepEqual(later, events)
 
-  // A move begins anew, and what a client has set stays what it has set.
+  // A tag update resets the data, but keeps the values that a client has set.
   await pushLayers(registry.pusher, name, [apk({ 'nodejs-24': '24.3.0-r0' })], 'old')
   assert.deepEqual(await deprecated(), ['24.1.0-r9', '24.2.0-r0'])
   ok(await operator.patch(`/registry/v2/repos/${repo}?updateMask=active_tags`, { activeTags: [] }))

@@ -1,4 +1,4 @@
-// Patterns of users: refused with their field above the limits, compiled once, and kept where they were stored before.
+// Patterns from users: refused above the limits with the field, compiled once, and kept if they were stored before the limits.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -30,7 +30,7 @@ async function scene(body: Json = {}) {
   return { there, upstream, repo, follow, path: `acme/${name}` }
 }
 
-/** Above the limits of a single pattern, and within those of before. */
+/** Above the current limits of a single pattern, and within the former limits. */
 const old = '(?:[a-z]{1,20}/?){1,20}'
 const oldTag = '(?:[a-z0-9.]{1,30}-?){1,20}'
 const hostile = '(\\pL{1,100}){1,10}'
@@ -47,7 +47,7 @@ test('an error for a pattern above the limits names its field, and the pattern i
   const match = { issuer: 'https://issuer.example', subject: 's', claimPatterns: { a: hostile } }
   const check = { claims: '{"a":"x"}', match }
   assertInvalid(await operator.post(`/control/v1/claimChecks/${org.uid}`, check), 'match.claim_patterns.a')
-  // Only the three patterns within the limits that come before others.
+  // Compiles only the three patterns within the limits, which come first.
   assert.equal(patterns.counts().compiled - compiled, 3)
 })
 

@@ -28,7 +28,7 @@ async function logged({ app }: Pick<Pinfold, 'app'>): Promise<void> {
   await runDuty(app, sequenceLedgers)
 }
 
-/** Reads all of a log and checks everything that can be checked without a row of the ledger. */
+/** Reads a complete log, and checks everything that can be verified without tag history rows. */
 async function readLog(client: Client, url: string, prefix: string) {
   const org = prefix.split('/')[2]!
   const policy = parsePolicy((await client.get(`/ledger/${org}/policy`)).text)
@@ -117,7 +117,7 @@ test('a proof is for the checkpoint in it, also if entries are added meanwhile',
     const { until } = provedBy(text, policy, claimOf(url, 'v1', `image ${meanwhile - 1}`, at))
     const proofs = parseProofs(text)!
     const head = parseCheckpoint(parseNote(proofs[0]!.checkpoint)!.text)!
-    // Either the next row is not below the head, or it is shown.
+    // The next row is after the checkpoint, or the proof contains it.
     const isOver = head.size > covered
     assert.deepEqual([proofs.length, until !== ''], [isOver ? 2 : 1, isOver], `before question ${meanwhile}`)
     lengths.push(proofs.length)
@@ -145,7 +145,7 @@ test('each tag history row becomes a log entry, and the growing log stays consis
   const proof = consistencyProof(4, 5, nodesOf(second.tiles))
   assert.ok(isConsistent(first.checkpoint, second.checkpoint, proof))
 
-  // The entry does not contain the names that it is about.
+  // The entry does not contain the names of repository and tag.
   const all = second.entries.slice(1).join('')
   for (const word of ['acme', 'app', 'v1', 'v2', digestOf('a').slice(7), repo, org])
     assert.ok(!all.includes(word), word)
@@ -244,7 +244,7 @@ test('adds tag history older than the log in batches, before newer rows', async 
   await using _ = pinfold
   const { app, operator, url } = pinfold
   for (const tag of ['v1', 'v2']) for (const image of ['a', 'b']) await plantTag(pinfold, repo, tag, image)
-  // As if these rows were older than the logs.
+  // Marks the rows as older than the logs.
   await app.db.tx(async (tx) => {
     await tx.run(sql`DELETE FROM ledger_pending`)
     await tx.run(sql`INSERT INTO ledger_backfills (ledger_id, after_tag, after_time) SELECT id, '', '' FROM ledgers`)
@@ -318,7 +318,7 @@ test('a log longer than one tile has full tiles, and proofs over several tiles',
   }
   await check()
 
-  // The same tiles with more in them, beside those of another log.
+  // The same tiles with more entries, beside the tiles of another log.
   const other = await pinfold.seed.group('', { name: 'other' })
   const beside = (await pinfold.seed.repo(other.uid as string, { name: 'app' })).uid as string
   for (const image of ['a', 'b']) {

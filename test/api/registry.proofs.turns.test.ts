@@ -59,12 +59,12 @@ test('twenty repositories with many rows delay the next repository by one batch,
   assert.deepEqual([await left(many), await left(one)], [600, 1])
   await some()
   assert.equal(await left(one), 0)
-  // And round again, until nothing waits.
+  // The order starts again from the beginning until no row waits.
   while ((await some()) > 0);
   assert.equal(await left(many), 0)
 })
 
-/** Imports the given number of moves for each tag, made minutes ago in another registry. */
+/** Imports the given number of tag updates for each tag, made minutes ago in another registry. */
 async function importMoves(repoUid: string, names: readonly string[], each: number): Promise<void> {
   const from = Date.now() - 3_600_000
   const records = Array.from({ length: each }, (_, i) => {
@@ -99,7 +99,7 @@ test('an import delays the log entry of a tag update only if it is for the same 
     const moved = [
       [busy, `z-${round}`, 0],
       [other, `z-${round}`, 0],
-      // The imported moves of this tag come before this one.
+      // The imported updates of this tag come before this update.
       [busy, `d${129 - round}`, 50],
     ] as const
     for (const [repo, tag] of moved) await plantTag(pinfold, repo, tag, `live ${round}`)
@@ -171,7 +171,7 @@ test('a log suspended while its rows are read gets no successor, and is not sign
   await app.db.tx((tx) =>
     tx.run(sql`UPDATE ledger_logs SET state = 1, checkpoint_size = 0 WHERE org_uid = ${organization}`),
   )
-  // The first transaction finds it, and the second one signs it.
+  // The first transaction detects the contradiction, and the second one signs.
   let begun = 0
   const tx: typeof app.db.tx = (work, options) =>
     app.db.tx(async (one) => {

@@ -32,14 +32,14 @@ after(async () => {
   await pinfold[Symbol.asyncDispose]()
 })
 
-/** Gives every case a repo of its own, with nothing empty in it. */
+/** Creates a repository for each case, without empty fields. */
 const fresh = async () => {
   repo = await pinfold.seed.repo(group, old)
   return repo
 }
 const patch = (query: string, body: unknown) => pinfold.operator.patch(`/registry/v2/repos/${repo.uid}${query}`, body)
 
-/** Changeable fields of the repo, as stored now. */
+/** Current values of the changeable fields of the repository. */
 async function stored(): Promise<Changeable> {
   const { name, description, catalogTier, bundles, aliases, activeTags } = await grpc.getRepo({ uid: repo.uid })
   assert.equal(name, repo.name)

@@ -94,7 +94,7 @@ test('a large repository disappears at once, and its name can be used again duri
   assert.match(refused.text, /still has deletions of repositories that have not finished; wait until they have finished/)
   assert.deepEqual(await problems(registry), [], 'what is on its way is no damage')
 
-  // The same name, and a tag that the old one had.
+  // The same repository name, and a tag name that the deleted repository had.
   const again = await pusher.pushImage(name, 'v7')
   await finish(registry)
   assert.equal((await puller.ok(200, 'GET', `${name}/manifests/v7`)).headers['docker-content-digest'], again.digest)
@@ -139,14 +139,14 @@ test('deleting parts that are already gone takes few transactions while the rest
   assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
   const before = app.db.stats().transactions
   await runDuty(app, removeRepos)
-  // Tags, blobs and what little there is besides, and of each kind the look that finds no more.
+  // Tags, blobs, a few other rows, and for each kind one query that finds no more rows.
   const needed = Math.ceil((many + blobs) / sliceSize) + 2 * removings(app).length
   const took = app.db.stats().transactions - before
   assert.ok(took <= needed + 20, `${took} transactions, where ${needed} would do`)
   await checkUsage(registry)
 })
 
-/** Begins an upload and sends the given number of pieces of one byte. */
+/** Starts an upload, and sends the given number of parts with one byte each. */
 async function upload(pusher: TestRegistry['pusher'], name: string, pieces: number): Promise<void> {
   const location = String((await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)).headers.location)
   for (let i = 0; i < pieces; i++) await pusher.ok(202, 'PATCH', location, { body: 'x' })
@@ -188,7 +188,7 @@ test('deletes uploads with many parts in batches, and the parts in the next garb
   assert.deepEqual(await problems(registry), [])
   for (const job of [scheduleCollections, collectBlobs]) await runDuty(app, job)
   assert.equal(await waiting(), 0)
-  // The blobs of the images may be deleted as well by now.
+  // The blobs of the images may be deleted by now, too.
   assert.ok((await storedOf(app)).length <= stored)
   await checkUsage(registry)
 })
@@ -205,7 +205,7 @@ test('schedules organizations fairly, however much one of them has deleted', asy
   await using registry = await startRegistry()
   const { operator, registryOperator: pusher, app, seed } = registry
   await seed.group('', { name: 'beta' })
-  // All that acme has stands before what beta has.
+  // All deletions of acme were requested before those of beta.
   for (const path of ['acme/one', 'acme/two', 'beta/three']) {
     await pushMany(pusher, path)
     const { uid } = (await app.db.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE name = ${path.slice(5)}`))!
@@ -221,7 +221,7 @@ test('schedules organizations fairly, however much one of them has deleted', asy
   await checkUsage(registry)
 })
 
-/** Counters are what they should be after each slice. */
+/** The counters are correct after each batch. */
 async function checkUsageOf(registry: TestRegistry): Promise<void> {
   assert.deepEqual(
     (await problems(registry)).filter(({ check }) => check === 'usage' || check === 'totals'),

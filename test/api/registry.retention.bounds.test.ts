@@ -1,4 +1,4 @@
-// Limits on the rows that are read before a deletion, and on the rules of organizations that are cached.
+// Limits on the rows read before a deletion, and on cached rules of organizations.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
@@ -85,7 +85,7 @@ test('reads a limited number of rows per check, keeps undecided manifests, and r
 test('searches a limited number of untagged manifests, in several reads', async () => {
   const { org, repo } = await seedRepo()
   const { uid } = await rule(org, { untaggedDays: 1 })
-  // All rules are asked of each manifest at once.
+  // The check evaluates all rules for each manifest at once.
   const longer = await rule(org, { untaggedDays: 2 })
   const digests: string[] = []
   for (let i = 0; i < 700; i++) digests.push(await plantManifest(pinfold, repo.uid, `image ${i}`))

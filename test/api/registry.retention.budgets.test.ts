@@ -1,4 +1,4 @@
-// Plans that exceed the limit of one check: they continue with the next one. Manifests that no check can decide stay, and are
+// Plans above the limit of one check: they continue with another check. Manifests that no check can decide on are kept and
 // counted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -18,7 +18,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const next = `sha256:${'0'.repeat(64)}`
 
-/** A repo with manifests. Each of them had the given number of tags in turn, until another manifest took the tags. */
+/** A repository in which each manifest had the given number of tags, until the next manifest got these tags. */
 async function scene(tagsOf: readonly number[]) {
   const { operator, seed, app } = pinfold
   const { uid } = await seed.repo((await seed.group()).uid)
@@ -40,7 +40,7 @@ async function scene(tagsOf: readonly number[]) {
 }
 
 test('a plan continues with a second check after the first reaches its read limit', async () => {
-  // Two of them are the limit of one check.
+  // Two of the manifests reach the limit of one check.
   const { digests, plan } = await scene([8000, 8000, 8000])
   const made = await plan()
   assert.deepEqual([made.state, made.manifests, made.undecided], ['READY', '3', '0'])

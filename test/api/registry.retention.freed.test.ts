@@ -47,7 +47,7 @@ async function freedBy(random: Random, rules: readonly Json[], images: number): 
   const { deletions } = ok(await (await operator()).get(`/registry/v2/retentionPlans/${uid}/deletions?pageSize=200`))
   const reader = await registry.registryAs(registry.pusher.uid)
   const repos = ok(await (await operator()).get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).repos as Json[]
-  // Manifests are rows of the database.
+  // The database stores manifests as rows.
   let ofManifests = 0
   for (const { repoUid, digest } of deletions as Json[]) {
     const name = `acme/${repos.find((one) => one.uid === repoUid)!.name}`
@@ -85,7 +85,7 @@ async function pushSome(registry: TestRegistry, random: Random, name: string, co
     // Images are large enough that the unused end of the last block of each file is below one per cent.
     const own = await client.pushBlob(name, contentOf(random, 410_000 + random.below(400_000)))
     layers.push(own)
-    // Some images share a layer with one that is deleted, and some with one that stays.
+    // Some images share a layer with a deleted image, and some with a kept image.
     const shared = layers[random.below(layers.length)]!
     const about = i % 5 === 4 ? { subject: images[random.below(images.length)] } : {}
     const tag = i % 5 === 4 ? undefined : i % 3 === 0 ? 'kept' : `v${random.below(4)}`
@@ -125,7 +125,7 @@ test('predictions are as exact for random sets of rules', async (t) => {
   const sets = 2 * times
   const found = { sets, freeing: 0, deletions: 0, said: 0, freed: 0, furthest: 0 }
   for (let i = 0; i < sets; i++) {
-    // The set that fails is the first one of its own seed.
+    // The failing set is the first set of its seed.
     const random = randomFrom(seed + i)
     const rules = someRules(random)
     const { deletions, said, freed } = await freedBy(random, rules, 12).catch((error: unknown) => {

@@ -19,7 +19,7 @@ import { digestOf } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 
 const day = 86_400_000
-/** An hour before each whole number of days, so that no date is the present moment. */
+/** Ages are an hour less than a whole number of days, so no date equals the current time. */
 const begin = Date.now() - 3_600_000
 const daysAgo = (days: number): string => new Date(begin - days * day).toISOString()
 
@@ -33,7 +33,7 @@ type Image = { digest: string; age: number; subject: string; lists: string[] }
 type Assignment = { tag: string; digest: string; began: number; left: number | undefined }
 type World = { repo: RepoRow; images: Image[]; stays: Assignment[] }
 
-/** The last tag is the name that cosign gives the signature of the first image. */
+/** The last tag is the cosign name for the signature of the first image. */
 const tagsOf = ([first]: readonly Image[]): string[] => {
   return ['v1', 'v2', 'nightly', 'stable', `${first!.digest.replace(':', '-')}.sig`]
 }
@@ -115,7 +115,7 @@ function isAbout({ tags: named, exceptTags }: Retention, tag: string): boolean {
   return named.length === 0 || named.some((name) => (name === 'v*' ? tag.startsWith('v') : name === tag))
 }
 
-/** By the simplest reading, from the whole history. Ages are in days, and everything is an hour older than that. */
+/** A simple evaluation over the whole history. Ages are in days, plus one hour. */
 function letGo({ images, stays }: World, rules: readonly Retention[]): string[] {
   const lastOf = (rule: Retention): string[] => {
     const counted = stays.filter(({ tag }) => isAbout(rule, tag) && namedBy(tag) === undefined)
@@ -143,7 +143,7 @@ function letGo({ images, stays }: World, rules: readonly Retention[]): string[] 
     ...stays.filter((stay) => stay.digest === digest).flatMap(({ tag }) => namedBy(tag) ?? []),
     ...images.filter(({ lists }) => lists.includes(digest)).map((index) => index.digest),
   ]
-  // Manifests that belong to each other both stay, since neither can be deleted first.
+  // Two manifests that belong to each other are both kept, because neither can be deleted first.
   const goes = new Set<string>()
   for (let before = -1; before < goes.size; ) {
     before = goes.size

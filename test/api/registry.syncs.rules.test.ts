@@ -26,7 +26,7 @@ async function pair(name: string) {
 }
 const copied = (to: string, source: string, more: Json = {}, by: Client = operator) =>
   by.post(`${repos}/${to}`, { name: 'app', syncConfig: { source }, ...more })
-/** A run after all that was done has become due again. */
+/** Runs the job after all copies are due again. */
 async function run() {
   shift += minute + 1000
   return runDuty(app, copyRepos)

@@ -29,7 +29,7 @@ async function pair(name: string) {
 }
 const copied = (to: string, source: string, more: Json = {}, by: Client = operator) =>
   by.post(`${repos}/${to}`, { name: 'app', syncConfig: { source }, ...more })
-/** A run after all that was done has become due again. */
+/** Runs the job after all copies are due again. */
 async function run() {
   shift += minute + 1000
   return runDuty(app, copyRepos)
@@ -132,7 +132,7 @@ test('copies referrers with their image, although they were pushed long before t
   await client.pushImage(path, 'other')
   ok(await copied(to, source))
   await run()
-  // Longer than what is looked at again anyway.
+  // Longer than the time after which the job checks everything again.
   shift += 10 * minute
   await run()
   const { uid } = ok(await operator.get(`${repos}?uidp.children_of=${to}`)).repos[0]
@@ -184,7 +184,7 @@ test('stops a copy when a member turns it off', async () => {
   const { digest } = await client.pushImage(path, 'tag')
   const { uid } = ok(await copied(to, source))
   shift += minute + 1000
-  // Between looking at a manifest of the source and storing it.
+  // Runs between the read of a source manifest and its storage.
   const get: Db['get'] = async (query) => {
     if (query.parts.join('').includes('content') && query.values.includes(digest)) {
       ok(await operator.patch(`${repos}/${uid}?updateMask=sync_config`, {}))

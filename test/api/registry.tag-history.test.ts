@@ -1,4 +1,4 @@
-// The ledger as auditors list it, and as an import fills it.
+// Tag history in the API: lists for auditors, and imports.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -185,7 +185,7 @@ test('an import keeps the times, and creates tags that are listed without their 
     { ...common, tag: 'latest', time: minute(1), event: 2, digest: b, previous: a },
     { ...common, tag: 'latest', time: minute(5), event: 2, digest: a, previous: b },
   ])
-  // The API still demands an image.
+  // The API still requires an image.
   const move = await operator.post(`/registry/v2/tags/${repo}`, { name: 'latest', digest: digestOf('b') })
   assertBlocked(move, digestOf('b'), 'MANIFEST_NOT_FOUND')
 })
@@ -304,10 +304,10 @@ test('an import runs the same number of queries per tag, for any number of tags'
     assert.ok(twice <= 2 * alone, `${twice} statements for 40 tags, ${alone} for 20`)
     await costOf(some('many', 600))
     assert.equal(await costOf(second), alone)
-    // Nothing is written the second time.
+    // The second import writes nothing.
     const again = await costOf(first)
     assert.ok(again <= 3 * 20, `${again} statements`)
-    // In memory, SQLite takes longer for a statement the more pages were changed before it: ten thousand records, ten seconds.
+    // With an in-memory database, SQLite statements get slower with each changed page: ten thousand records take ten seconds.
     assert.ok(aside.includes('disk') && !aside.includes('memory'))
   } finally {
     db.tx = tx

@@ -95,7 +95,7 @@ class LargeRepo {
       .filter((one) => (shapeOf(one) & ~shown) === 0)
       .sort()
   }
-  /** Number of segments of each index of the repo. */
+  /** Number of segments in each index of the repository. */
   async indexes(): Promise<number[]> {
     const rows = await db.all<{ segments: number }>(sql`
       SELECT segments FROM tag_part_indexes WHERE repo_id = ${this.id} ORDER BY id`)
@@ -197,7 +197,7 @@ test('finds a tag with a lower row number than earlier tags of other repositorie
   await other.delete(['first'])
   await runDuty(pinfold.app, indexTags)
   await repo.add(['late'])
-  // The tag gets its number as if its transaction had begun before that of the second one.
+  // The tag gets its number as if its transaction had started before the second one.
   await db.tx((tx) => tx.run(sql`UPDATE tags SET id = ${id} WHERE repo_id = ${repo.id} AND name = 'late'`))
   await other.add(['third'])
   await runDuty(pinfold.app, indexTags)
@@ -232,7 +232,7 @@ test('a request scans a limited number of names, also without a match, and the n
   await runDuty(pinfold.app, indexTags)
   await repo.delete(numbered(0, 2 * perSegment - 1))
   assert.deepEqual(await repo.search({ part: 'build-' }), { names: repo.having('build-'), pages: 2 })
-  // Each has the same three characters as the part, apart; one that has it is where the next request begins.
+  // Each tag has the three characters of the search text in different places. The next request starts at a matching tag.
   const near = await LargeRepo.make()
   const names = Array.from({ length: 9 * perSegment - 1 }, (_, i) => `abc-bcd-${100_000 + i}`)
   names[8 * perSegment] += '-abcd'
@@ -266,7 +266,7 @@ async function checkGone(repo: LargeRepo, index: number): Promise<void> {
 
 test('deletes the index rows of a deleted repository', async () => {
   const { repo, index } = await indexedRepo()
-  // As after a retention that has left little: then it goes at once, and not in slices.
+  // As after a retention run that left few rows: the deletion then takes one batch.
   await repo.delete(numbered(100, perSegment + 5))
   ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
   await runDuty(pinfold.app, removeRepos)

@@ -88,7 +88,7 @@ test('a page scans at most ten thousand names, and the next page continues after
   assert.deepEqual(first.tags, [])
   assert.notEqual(first.nextPageToken, '')
   assert.deepEqual(await allOf(repo, { part: 'last' }), { names: ['the-last-one'], pages: 2 })
-  // A prefix begins where it begins.
+  // A page starts at the first name with the prefix.
   assert.deepEqual(await allOf(repo, { prefix: 'the-' }), { names: ['the-last-one'], pages: 1 })
   assert.deepEqual((await allOf(repo, { part: '0499', prefix: 'build-0', pageSize: '200' })).names.length, 12)
 })

@@ -16,7 +16,7 @@ const columns: Record<string, string> = {
   create_time: 'create_time',
   updateTime: 'update_time',
 }
-/** Names with the flags that they need, as behavior 8.4 describes them, written out by hand. */
+/** Names with the flags that they need, written by hand as behavior 8.4 describes. */
 const names: Record<string, string> = {
   latest: '',
   'latest-dev': '',

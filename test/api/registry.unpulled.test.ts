@@ -13,7 +13,7 @@ const day = 24 * 3_600_000
 const start = Date.parse('2026-03-01T08:00:00.000Z')
 const iso = (days: number): string => new Date(start + days * day).toISOString()
 
-/** A repository whose images are of the first day, and a server on which time passes. */
+/** A repository with images from the first day, on a server whose clock the test advances. */
 async function scene() {
   let now = start
   const registry = await startRegistry({ clock: () => new Date(now) })
@@ -57,7 +57,7 @@ test('lists manifests without pulls, including those with HEAD requests only, wi
     [byNobody!.lastPullTime, byNobody!.lastPuller, byNobody!.lastCheckTime, byNobody!.safe],
     [undefined, '', undefined, true],
   )
-  // A pull at the very beginning of the span counts, and what came within it is not old enough to be listed.
+  // A pull at the start of the time range counts, and an image pushed during it is too new to be listed.
   assert.deepEqual(digestsOf(await list(api, 'days=39')), [asked!.digest, never!.digest].sort())
   assert.deepEqual(digestsOf(await list(await on(40), 'days=40')), [never!.digest])
   assert.deepEqual(await list(await on(40), 'days=41'), [])
@@ -76,7 +76,7 @@ test('pulls of ignored identities are still excluded after a week, when stored c
   }
   await note(used.digest, registry.puller.uid, 'GET', 12)
   await note(used.digest, registry.puller.uid, 'HEAD', 29)
-  // A check on a later day, after which the rows of the scanner are not the last ones.
+  // A check on a later day. The newest rows then are not those of the scanner.
   await note(scanned.digest, '', 'HEAD', 40)
   await note(used.digest, '', 'HEAD', 40)
   let api = await on(41)

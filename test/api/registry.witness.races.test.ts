@@ -1,4 +1,4 @@
-// A log for which two jobs, on one node or on two, ask the same witness at the same time.
+// Two jobs, on one or two nodes, ask the same witness about a log at the same time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -57,7 +57,7 @@ test('an older cosignature never replaces one of a later checkpoint', async () =
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   let held = 0
-  // The witness has signed the former head, and the answer is late.
+  // The witness has signed the former checkpoint, and the answer is late.
   sendBy(log, (send) => async (...request) => {
     const answer = await send(...request)
     if (held++ === 0) {
@@ -82,7 +82,7 @@ test('after a lost answer, two concurrent requests to a witness both continue fr
   restart(log)
   await plantTag(log, repo, 'v1', 'c')
   await log.app.db.tx((tx) => sequenceSome(tx, log.app, new URL(log.url).host))
-  // Both requests get the size before either names it.
+  // Both requests get the size before either sends a proof.
   const both = Promise.withResolvers<void>()
   const statuses: number[] = []
   sendBy(log, (send) => async (...request) => {

@@ -1,4 +1,4 @@
-// This server as a witness of logs that others keep.
+// The server as a witness of logs at other servers.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -149,7 +149,7 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   const first = provedBy(await proof(), wanted, claim)
   assert.deepEqual(first.witnesses.map(({ name }) => name).sort(), keys.map(({ name }) => name).sort())
   assert.equal((await checkpoint()).match(/^— /gm)!.length, 4)
-  // And so does a program that is not ours.
+  // An independent program does the same.
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-witness-'))
   closing.defer(() => rmSync(folder, { recursive: true }))
   const files = ['proof', 'policy'].map((name) => join(folder, name)) as [string, string]
@@ -161,7 +161,7 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   assert.equal(python().status, 3, python().stderr)
   writeFileSync(files[0], unseen)
   assert.match(python().stderr, /lacks the witness signatures/)
-  // Nothing new, nothing asked.
+  // Without new entries, the server asks no witness.
   assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
 
   // One unavailable witness of the three does not matter, and is asked again. With two of them, earlier cosignatures still count.
@@ -190,7 +190,7 @@ test('a proof of the first entry after a witnessed checkpoint uses a checkpoint 
     const proof = () => log.operator.get(`/ledger/${org}/repos/${repo}/tags/${tag}/proof?at=${at}`)
     const said = { ...claim, tag, digest: digestOf(letter), at: at as string }
     const verify = async () => provedBy((await proof()).text, wanted, said)
-    // The log has signed a checkpoint of it, which no witness has seen yet.
+    // The log has signed a checkpoint with this entry, which no witness has cosigned yet.
     await assert.rejects(verify, /lacks the witness signatures/)
     await runDuty(log.app, witnessLedgers)
     return (await verify()).witnesses.length
@@ -346,7 +346,7 @@ test('after a start, signs a log once more than half of its witnesses have answe
     [...after.matchAll(/^— (\S+) /gm)].map(([, name]) => name).sort(),
     [...before.matchAll(/^— (\S+) /gm)].map(([, name]) => name).sort(),
   )
-  // The two are taken out of the settings; one is enough then.
+  // The settings no longer contain the two witnesses, so one is enough.
   const { config }: { config: Partial<Config> } = log.app
   config.ledgerWitnesses = config.ledgerWitnesses!.filter(({ key }) => key.name === keys[0]!.name)
   restart(log)
@@ -354,7 +354,7 @@ test('after a start, signs a log once more than half of its witnesses have answe
   assert.notEqual((await checkpoint()).split('\n')[1], before.split('\n')[1])
 })
 
-/** The clock of the server is an hour ahead for as long as that takes. */
+/** The server clock is an hour ahead during these requests. */
 async function ahead({ app }: Pinfold, work: () => Promise<void>): Promise<void> {
   const { clock } = app
   app.clock = () => new Date(clock().getTime() + 3_600_000)
@@ -478,7 +478,7 @@ test('asks a witness over plain http only if http is allowed for upstreams', asy
   )
   assert.throws(() => readConfig({ ...env, PINFOLD_ALLOW_INSECURE_ISSUERS: 'on' }), /PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
   assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).ledgerWitnesses, [own])
-  // The same is true for the requests to witnesses.
+  // The requests to witnesses contain no name or digest either.
   await using plain = await startPinfold({ allowPrivateAddresses: true, allowInsecureIssuers: true })
   await assert.rejects(
     plain.app.toWitnesses.post(`${witnesses[0]!.url}/ledger/witness/add-checkpoint`, { headers: {}, body: '' }),

@@ -27,7 +27,7 @@ test('the largest input of each request neither blocks the event loop for long n
 }, async (t) => {
   const { over, stale, unsent } = await runGuard(server!, someInputs(inputs))
   assert.deepEqual(over, [])
-  // These are few inputs of many, so that the others that an entry stands for may still exceed one.
+  // The test sends only a few inputs, so other inputs of the same method could still exceed a limit.
   for (const entry of stale) t.diagnostic(`no input of known.ts exceeds a limit: ${entry}`)
   assert.deepEqual(unsent, [])
 })

@@ -1,4 +1,4 @@
-// Limits on what one request names: the largest number is not refused for it, and the next one is.
+// Limits on the number of items in one request: accepts the largest number, and refuses one more.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { maxTagsAtOnce } from '#domains/registry/manifests/manifests.model.ts'
@@ -29,7 +29,7 @@ const many = (count: number, make: (i: number) => string): string[] => Array.fro
 const queryOf = (name: string, values: readonly string[]): string =>
   values.map((value) => `${name}=${encodeURIComponent(value)}`).join('&')
 
-/** Body and target of the answer to a request for a code. */
+/** Body and target of the response to a request for a code. */
 async function askCode(more: Record<string, string>): Promise<string> {
   const query = new URLSearchParams({
     response_type: 'code',

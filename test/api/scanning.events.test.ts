@@ -18,7 +18,7 @@ let registry: TestRegistry
 let [app, worker] = ['', '']
 let owner: Client
 before(async () => {
-  // Each read of the clock is a little later.
+  // Each clock reading returns a slightly later time.
   registry = await startRegistry({ clock: () => new Date(now++) })
   const { seed, org } = registry
   app = (await seed.repo(org.uid, { name: 'app' })).uid
@@ -187,7 +187,7 @@ test('an interrupted run continues after the last reported repository', async ()
   await sync(recordAbout('CVE-2026-7', eco, 'musl', '9'))
   const { db } = registry.app
   const events = await told(async () => {
-    // As a server leaves it that has ended after the first repo.
+    // The state that a server leaves if it stops after the first repository.
     const { noteChanges } = await import('#domains/scanning/changes/changes.service.ts')
     const lease = { holds: () => true, check() {}, tx: db.tx.bind(db) } as unknown as Parameters<typeof noteChanges>[1]
     await noteChanges(registry.app, lease)
@@ -233,7 +233,7 @@ test('does not report a finding as resolved if it can still exist or is only par
     await over(1)
   })
   assert.deepEqual(short(none), [])
-  // The event waits until all findings there are stored again, and is sent once.
+  // The event is sent once, after all findings of the image are stored again.
   assert.deepEqual(await told(async () => undefined), [])
   assert.deepEqual(short(await told(() => over(0))), ['resolved acme/worker CVE-2026-42 three'])
   assert.deepEqual(await told(async () => undefined), [])
@@ -253,7 +253,7 @@ test('does not report a finding as resolved if it returns before all findings ar
     )
   })
   assert.deepEqual(none, [])
-  // With the next count it is known that all is kept.
+  // The next count shows that all findings are stored.
   const again = await told(() => sync(recordAbout('CVE-2026-44', eco, 'back', '9')))
   assert.deepEqual(short(again), ['found acme/worker CVE-2026-44 back'])
   assert.deepEqual(await told(async () => undefined), [])

@@ -83,7 +83,7 @@ test('CycloneDX contains each vulnerability with its packages, and its assessmen
   )
   const [gap] = document.metadata.properties
   assert.deepEqual([gap.name, gap.value.startsWith('VERSION pkg:apk/alpine/odd@strange')], ['coverage gap', true])
-  // A reader that takes the export for a scanner report gets all of its vulnerabilities.
+  // A program that reads the export as a scanner report gets all vulnerabilities.
   assert.equal(readScanReport(Buffer.from(JSON.stringify(document))).vulnerabilities.length, 4)
 })
 

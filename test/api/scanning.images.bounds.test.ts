@@ -1,4 +1,4 @@
-// Images by their contents: limits on the rows read for an answer, and coverage gaps.
+// Images by contents: limits on the rows read for a response, and coverage gaps.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -18,7 +18,7 @@ before(async () => {
   registry = await startRegistry()
   app = (await registry.seed.repo(registry.org.uid, { name: 'app' })).uid
   viewer = await registry.as((await registry.seed.member(registry.org.uid, roleUids.viewer)).uid)
-  // Lists of others that were not compared, before any of ours.
+  // Package lists of other organizations without comparison, queued before our own.
   await registry.app.db.tx((tx) =>
     tx.run(sql`
       INSERT INTO component_lists (hash, distribution, distribution_version, ecosystem, state, packages, create_time)
@@ -105,7 +105,7 @@ test('base image findings count as unknown, not resolved, if the image was scann
   }
   const fixed = ['libssl3 3.1.4-r5 openssl', 'zlib 1-r0']
   assert.deepEqual(await compare(await push(fixed, 'fixed')), ['CVE-2026-1', ''])
-  // A part was not read, no source speaks of its release, and a version that cannot be compared.
+  // An unread part, a release without a data source, and a version that cannot be compared.
   assert.deepEqual(await compare(await push(fixed, 'broken', '3.19.1', broken)), ['', 'CVE-2026-1'])
   assert.deepEqual(await compare(await push(fixed, 'older', '3.18.1')), ['', 'CVE-2026-1'])
   assert.deepEqual(await compare(await push(['libssl3 odd openssl'], 'odd')), ['', 'CVE-2026-1'])

@@ -231,7 +231,7 @@ test('compares two images by packages and by vulnerabilities', async () => {
 
 test('a comparison shows the coverage gaps of both images, and reports unknown findings as unresolved', async () => {
   const whole = ok(await ofApp.get(compared(second, first)))
-  // No source speaks of PyPI.
+  // No data source covers PyPI.
   assert.deepEqual(
     [whole.gaps, whole.baseGaps].map((gaps) => gaps.map(({ reason, subject }: Json) => `${reason} ${subject}`)),
     [['NO_SOURCE PyPI'], ['NO_SOURCE PyPI']],

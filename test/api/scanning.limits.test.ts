@@ -29,7 +29,7 @@ const scanners = async (): Promise<Json[]> => ok(await (await api()).get('/contr
 const reportsOf = async (digest: string): Promise<Json[]> =>
   ok(await (await api()).get(`/registry/v2/repos/${repo}/digests/${digest}/scanReports`)).reports ?? []
 
-/** Repeats the work at steps of a day. */
+/** Repeats the work once a day. */
 async function inDays(work: () => Promise<unknown>, days: number): Promise<void> {
   for (let i = 0; i < days; i++) {
     await work()

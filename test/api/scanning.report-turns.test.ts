@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** Adds an organization, with a function that hands in a report about a new image and returns the digest and the reports. */
+/** Adds an organization, and returns a function that imports a report about a new image. */
 async function newOrganization(name: string) {
   const group = await registry.seed.group('', { name })
   const repo = (await registry.seed.repo(group.uid, { name: 'app' })).uid
@@ -54,14 +54,14 @@ test('an organization with slow reports gets a quarter of the time, or all of it
     choose,
     take: (read, others, work) =>
       take(read, others, async (signal) => {
-        // Short ones take turns one for one.
+        // Short reports alternate between the organizations.
         time += long.has(read.digest) ? 4000 : 900
         await work(signal)
       }),
   }
   const order = (await readAll()).map((digest) => (long.has(digest) ? 'S' : 'q')).join('')
   registry.app.scanning.turns = turns
-  // After 4 seconds of the one come 12 of the other, which may be the first too.
+  // After 4 seconds of one organization, the other gets 12 seconds. Either one can be first.
   assert.match(order, /^q?Sq{8,9}SS$/)
 })
 
@@ -73,7 +73,7 @@ test('a slow report yields to waiting reports, and is read completely later', as
   registry.app.scanning.turns = createReadTurns(() => performance.now(), { giveWayMs: 1, shortMs: 1 })
   const { take } = registry.app.scanning.turns
   const { read } = registry.app.blobs
-  // The store does not answer the first time, so the report would wait until its time is over.
+  // The store does not respond at first, so the report would wait until its time limit.
   let isAsked = false
   const silent = () => {
     isAsked = true
@@ -90,7 +90,7 @@ test('a slow report yields to waiting reports, and is read completely later', as
       return work(signal)
     })
   }
-  // The first organization has its turn again only behind the other.
+  // The first organization has its next turn after the other one.
   registry.app.scanning.turns.choose = async (due) => {
     const all = await Array.fromAsync(due)
     return all.find(({ digest }) => (digest === long.digest) === (givenWay.length === 0)) ?? all[0]

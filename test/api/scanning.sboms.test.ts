@@ -111,7 +111,7 @@ const modules: Record<string, string[]> = {
   ...Object.fromEntries(Object.entries(goItself).map(([purl, ids]) => [`pkg:golang/${purl}`, ids])),
 }
 
-/** Images of the tests, all of which are read and compared before the first. */
+/** Images of the tests. All of them are read and compared before the first test. */
 const images: Record<string, { digest: string }> = {}
 const pushes: Record<string, () => Promise<{ digest: string }>> = {
   entries: () => {

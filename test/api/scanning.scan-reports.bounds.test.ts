@@ -85,7 +85,7 @@ test('counts the latest report of each scanner, and a report of one scanner hide
   assert.deepEqual([answer.scanner.name, idsOf(answer).length], ['trivy, grype', 6])
   const [counts] = ok(await owner.get('/registry/v1/vuln_reports/counts?repo=app&tag=both')).items
   assert.deepEqual(counts.cveIds, idsOf(answer))
-  // A report without vulnerability scanning says nothing of vulnerabilities, so it hides nothing.
+  // A report without a vulnerability scan contains no vulnerabilities, so it hides no other report.
   await handIn(
     digest,
     Buffer.from(JSON.stringify({ SchemaVersion: 2, ArtifactName: 'a', Results: [{ Class: 'secret' }] })),
@@ -120,7 +120,7 @@ test('reports of the same image by another organization hide no report', async (
 test('stored reports count for the quota until the image or the repository is deleted', async () => {
   const digest = await push('charged')
   const before = (await checkUsage(registry)).get(registry.org.uid)!.bytes
-  // These reports are new, so their blobs are not stored yet.
+  // These reports are new, so the server does not store their blobs yet.
   const [first, second] = [trivy(), grype()].map((bytes) => Buffer.from(JSON.stringify(JSON.parse(bytes.toString()))))
   await handIn(digest, first!)
   const kept = (await checkUsage(registry)).get(registry.org.uid)!.bytes - before

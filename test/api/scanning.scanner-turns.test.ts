@@ -1,4 +1,4 @@
-// Fair use of an outside scanner: no organization and no image blocks the scans of others.
+// Fair use of an external scanner: no organization and no image blocks the scans of others.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { askScanners } from '#domains/scanning/scanners/ask-scanners.job.ts'
@@ -92,7 +92,7 @@ test('an image that makes a scanner fail does not delay other organizations, and
   await pass(10)
   await ask()
   assert.match((await scanner()).problem, /504/)
-  // Both are due by now, and the bad one has found the scanner away again.
+  // Both scans are due, and the first has found the scanner unavailable again.
   await pass(61)
   const others = await registry.registryAs(late.pusher)
   const { digest } = await others.pushImage('late/only')

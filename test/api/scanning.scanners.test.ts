@@ -564,7 +564,7 @@ test('sends no request to a scanner address that the settings do not allow', asy
   assert.deepEqual(adapter.asked, [])
 })
 
-/** `PINFOLD_SCANS=1000` by hand. */
+/** Runs more scans if `PINFOLD_SCANS=1000` is set. */
 const scans = Number(process.env.PINFOLD_SCANS ?? 24)
 test('loses no scan if a third of many scans fails', async () => {
   ok(await put())

@@ -66,7 +66,7 @@ test('a document with very many statements about one package lets other work run
     seen.add(await rowsOf(digest))
   }
   seen.delete(0)
-  // Others see it grow, slice by slice, since each is a transaction with a pause behind it.
+  // Other requests run between the batches, because each batch is a transaction followed by a pause.
   assert.ok(seen.has(4000) && seen.size > 1, `others saw ${[...seen]}`)
 })
 
@@ -99,7 +99,7 @@ test('statements beyond the row limit of a document hide no more findings in any
     await images.push(index.digest, keys, vex(statements, day(number)))
     await readWithin({ rows })
   }
-  // Two of the index itself, two of an image, and one of the other.
+  // Two images of the index, two other images, and one of the other index.
   await say([said('CVE-2026-1', 'fixed', [zlib]), said('CVE-2026-2', 'fixed', [openssl])], 1, 5)
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1', 'CVE-2026-2'))
   assert.deepEqual(await images.counted(other), without('CVE-2026-1'))

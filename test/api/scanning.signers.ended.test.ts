@@ -1,4 +1,4 @@
-// Expired signers and accepted risks: they have ended for every caller before the job records their end and sends the event.
+// Expired signers and accepted risks end for each caller before the job stores their end and sends the event.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
@@ -40,7 +40,7 @@ async function told(digest: string, uids: { signers: string; risks: string }) {
   return { ...each, accepted: accepted.sort(), states }
 }
 
-/** A verdict may be some seconds old, so of each image it is asked for once. */
+/** A verdict may be cached for some seconds, so the test requests it once for each image. */
 const passes = async (digest: string): Promise<boolean> => {
   const { results } = ok(await images.owner.post(`/registry/v1/repos/${images.repo}:checkPolicies`, { digest }))
   return results[0].result === 'RESULT_ALLOWED'

@@ -1,4 +1,4 @@
-// Statements about images that a server of an earlier version has deleted: they are deleted, as on a server that knows signers.
+// Statements about images that a server of an earlier version has deleted. The job deletes them, as a current server does.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
@@ -20,7 +20,7 @@ after(() => images[Symbol.asyncDispose]())
 
 const rowsWhere = (which: Sql) => images.registry.app.db.all<Json>(sql`SELECT * FROM signed_statements WHERE ${which}`)
 
-/** Runs the work and restores the signed statements that it deletes, as a server that does not know signers leaves them. */
+/** Runs the deletion and restores the signed statements. A server without support for signers leaves them. */
 async function leaving(which: Sql, work: () => Promise<unknown>): Promise<void> {
   const left = await rowsWhere(which)
   await work()

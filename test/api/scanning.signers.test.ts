@@ -1,4 +1,4 @@
-// VEX statements of trusted signers hide the findings that need no action, and nothing else hides any.
+// VEX statements of trusted signers hide findings that need no action. No other statement hides a finding.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

@@ -1,4 +1,4 @@
-// Statements of others about vulnerabilities: they are shown, and hide nothing until a member adopts them.
+// Unsigned statements about vulnerabilities: they are shown, and hide no finding until a member adopts them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-// No request opens a closed account by silence, and no request is answered with success without an effect.
+// No request reactivates an account by omitting a field, and no request succeeds without its effect.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'

@@ -1,4 +1,4 @@
-// Requests that made other SCIM servers fail or answer without an effect, with the right result.
+// Requests that caused errors or no effect on other SCIM servers, with the expected result.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { standingOf } from '#domains/iam/scim/scim-users.store.ts'

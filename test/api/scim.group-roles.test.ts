@@ -1,4 +1,4 @@
-// Roles that pushed groups give: they hold for members only, in the provider's organization only, and end with the membership.
+// Roles of SCIM groups: they apply only to members, only in the organization of the provider, and end with the membership.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
@@ -53,7 +53,7 @@ async function memberOfOwners(at = acme, more: Json = {}) {
   return { sub, user, group: `/Groups/${group.id}`, displayName, mapping: mapping.uid as string }
 }
 
-/** Client of a new session, whose token has the rights that the person had when it was issued. */
+/** Client of a new session. Its token has the rights of the person at that time. */
 async function signIn(sub: string, at = acme): Promise<Client> {
   issuer.answerUserInfo({ sub })
   const { token, error } = answerOf(await finish(await begin(pinfold, { idp: at.uid, issuer }), { sub }))
@@ -147,7 +147,7 @@ test('a new membership has effect from the next sign-in, and does not allow push
 test('a group of one organization grants nothing in another organization', async () => {
   const globex = await provider()
   const { sub, displayName } = await memberOfOwners()
-  // The same names at the other provider, where the person is in no group.
+  // The other provider has groups with the same names, without the person.
   created(await globex.scim.post('/Users', { schemas: [userSchema], userName: sub, externalId: sub }))
   created(await globex.scim.post('/Groups', { schemas: [groupSchema], displayName }))
   await pinfold.seed.mapping(globex.uid, roleUids.owner, displayName)

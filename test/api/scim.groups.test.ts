@@ -1,4 +1,4 @@
-// Groups that identity providers push, in the shapes in which Okta, Entra ID and Google Workspace send them.
+// Groups from identity providers, in the request formats of Okta, Entra ID and Google Workspace.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { eventsOf } from '../support/expect.ts'
@@ -31,7 +31,7 @@ before(async () => {
   bob = await person(scim, 'bob@acme.example')
   eve = await person(scim, 'eve@acme.example')
   const other = await pinfold.seed.group()
-  // The endpoint opens where two identities are owners.
+  // SCIM can be turned on if two identities are owners.
   await pinfold.seed.member(other.uid, roleUids.owner)
   const foreign = await openEndpoint(pinfold, pinfold.operator, other.uid, issuer.url)
   stranger = await person(foreign.scim, 'stranger@other.example')
@@ -190,7 +190,7 @@ test('returns the same answer for users of another organization and for missing 
   const [status, detail] = await about(stranger)
   assert.equal(status, 400)
   assert.deepEqual(await about('00000000-0000-4000-8000-000000000000'), [status, detail])
-  // Nothing of a refused request stays.
+  // A refused request changes nothing.
   created(await scim.post('/Groups', named({ displayName: 'Foreign' })))
 })
 
@@ -312,7 +312,7 @@ test('If-Match and If-None-Match use the version of a group, which changes with 
   assert.notEqual(answer.headers.get('etag'), etag)
   assertScimError(await scim.call('PATCH', at, add, { 'if-match': etag }), 412)
   assertScimError(await scim.call('DELETE', at, undefined, { 'if-match': etag }), 412)
-  // Without an effect there is no new version.
+  // Without a change, the version stays the same.
   const again = await scim.call('PATCH', at, add)
   assert.equal(again.headers.get('etag'), answer.headers.get('etag'))
 })

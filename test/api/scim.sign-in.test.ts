@@ -56,7 +56,7 @@ for (const [rule, claim] of [
     const { uid, scim } = await provider(`by ${claim}`, rule)
     const external = claim === 'sub' ? `sub-of-${claim}` : '4f1c-oid'
     company.become(`sub-of-${claim}`, { email: 'p@acme.example', oid: '4f1c-oid' })
-    // A user whom the provider has never provisioned is not checked.
+    // Users whom the provider never provisioned are not checked.
     const first = (await signIn(uid)).get('token')!
     ok(await pinfold.withToken(first).get('/auth/v1/ok'))
 

@@ -1,4 +1,4 @@
-// The SCIM token decides who is in the mapped groups, so callers who get one must hold the roles that these groups give.
+// The SCIM token controls membership in mapped groups. So callers who get a token must hold the roles of these groups.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { assertDenied, ok } from '../support/expect.ts'

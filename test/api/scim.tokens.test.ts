@@ -45,7 +45,7 @@ async function provider() {
   }
 }
 
-/** Status of the endpoint for a token: 200 once the endpoint is open, 403 for a good token before, 401 for a bad one. */
+/** Status of a request with the token: 200 if SCIM is on, 403 for a valid token while SCIM is off, 401 for an invalid token. */
 const knock = async (uid: string, token: string) =>
   (await scimClient(`${pinfold.url}/scim/v2/${uid}`, token).get('/Users?count=0')).status
 
@@ -157,7 +157,7 @@ test('a replaced token stays valid for the overlap, but not after its own expiry
   assert.deepEqual([await knock(uid, first.token), await knock(uid, second.token)], [401, 403])
   assert.equal((await read()).credentialState, 'CREDENTIAL_STATE_LIVE')
 
-  // More than a day counts as a day; nothing stops at once.
+  // A longer overlap counts as one day, and the former token keeps working.
   const third = ok(await regenerate({ etag: second.etag, overlap: '1000000s' }))
   assert.ok(isAbout(third.previousTokenExpireTime, day))
   const fourth = ok(
@@ -169,7 +169,7 @@ test('a replaced token stays valid for the overlap, but not after its own expiry
   )
   assert.equal(fourth.previousTokenExpireTime, undefined)
   assert.deepEqual([await knock(uid, second.token), await knock(uid, third.token)], [401, 401])
-  // Its own end comes before that of the overlap.
+  // The token expires before the overlap ends.
   const fifth = ok(await regenerate({ etag: fourth.etag, overlap: '7200s' }))
   assert.equal(fifth.previousTokenExpireTime, fourth.expireTime)
 })

@@ -109,9 +109,9 @@ test('PATCH accepts the request forms of common providers', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   const at = `/Users/${id}`
-  // Okta: no path.
+  // Okta sends no path.
   assert.equal(changed(await scim.patch(at, { op: 'replace', value: { active: false } })).active, false)
-  // Entra: a path, and a text where a boolean is meant.
+  // Entra sends a path, and text instead of a boolean.
   assert.equal(changed(await scim.patch(at, { op: 'Replace', path: 'active', value: 'True' })).active, true)
   assert.equal(changed(await scim.patch(at, { op: 'Replace', path: 'Active', value: 'False' })).active, false)
   assert.equal(await standing(sent.externalId), false)
@@ -128,7 +128,7 @@ test('PATCH accepts the request forms of common providers', async () => {
   assert.deepEqual(mailed.emails, [{ type: 'work', value: 'b@example.com' }])
   assert.deepEqual(mailed.name, { givenName: 'Ada' })
   assert.deepEqual(mailed['urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'], { department: 'sums' })
-  // Entra with aadOptscim062020: paths as the names of members.
+  // Entra with aadOptscim062020 sends paths as attribute names.
   const dotted = await scim.call('PATCH', `${at}?aadOptscim062020`, {
     schemas: [patchSchema],
     Operations: [
@@ -141,13 +141,13 @@ test('PATCH accepts the request forms of common providers', async () => {
   assert.deepEqual(changed(dotted).name, { givenName: 'Ada', familyName: 'K' })
   assert.equal(dotted.body.emails[0].primary, true)
   assert.equal(dotted.body.active, true)
-  // Removing.
+  // Removal of attributes.
   const bare = changed(
     await scim.patch(at, { op: 'remove', path: 'emails[type eq "work"]' }, { op: 'Remove', path: 'name.givenName' }),
   )
   assert.equal(bare.emails, undefined)
   assert.deepEqual(bare.name, { familyName: 'K' })
-  // Attributes of the server are passed over beside others, and secrets are never kept.
+  // The server ignores its own read-only attributes in a request, and never stores passwords.
   const kept = changed(await scim.patch(at, { op: 'replace', value: { id, password: 'p', meta: {}, title: 'T' } }))
   assert.equal(kept.id, id)
   assert.equal(kept.title, 'T')
@@ -292,7 +292,7 @@ test('the SCIM endpoint accepts only the token of its provider', async () => {
   assert.equal(await knock(endpoint, pinfold.operator.token), 401)
   assert.equal(await knock(nowhere, token), 401)
   assert.equal(await knock(`${pinfold.url}/scim/v2`, token), 401)
-  // It is good for nothing else.
+  // The token has no other use.
   assert.equal((await pinfold.withToken(token).get('/iam/v2/groups')).status, 401)
 })
 
@@ -332,7 +332,7 @@ test('limits the work for a request, whatever it contains', async () => {
   )
   const long = { op: 'add', path: 'list[type eq "0"].v', value: 'v'.repeat(200_000) }
   assertScimError(await scim.patch(at, long), 413)
-  // The list would be gone in the end, and each operation before that looks through all of it.
+  // The list would be empty at the end, and each operation searches all of it.
   const values = Array.from({ length: 900 }, (_, i) => `${i}`.padEnd(200, 'v'))
   const additions = [values, 'one more'].map((value) => ({ op: 'add', path: 'more', value }))
   assertScimError(await scim.patch(at, ...additions, { op: 'remove', path: 'more' }), 413)

@@ -1,4 +1,4 @@
-// Limits of a sign-in that an attacker has talked a person into, that has ended, or that was narrowed.
+// Limits of a session that an attacker obtained from a person, that has ended, or that was narrowed.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { request } from 'node:http'
@@ -68,7 +68,7 @@ async function lettingIn(browser: Browser, code: string, between: () => Promise<
   sending.flushHeaders()
   await begun.promise
   sending.write(body.slice(0, 3))
-  // The page behind has found the session of the cookie by the time that it answers another request.
+  // The page has already found the session when the browser's other request is answered.
   for (let i = 0; i < 3; i++) await scene.pinfold.anonymous.get('/orgcheck?name=x')
   await between()
   sending.end(body.slice(3))
@@ -105,7 +105,7 @@ test('a link from another site with a provider in it signs nobody in for a progr
     const link = `${url}/oauth?headless_code=${code}&${named}`
     const led = await openBrowser().ask(link, fromElsewhere)
     assert.equal(led.headers.get('location'), `/ui/signin?${new URLSearchParams({ ...more, return: back })}`)
-    // A person who types the address is redirected to the page.
+    // A person who enters the URL is redirected to the page.
     assert.match((await openBrowser().go(link)).text, /Authorize this program\?/)
   }
 })
@@ -141,7 +141,7 @@ test('limits the approved programs of a person, not counting expired ones', asyn
   for (let i = 0; i < 15; i++) statuses.push((await browser.submit(`${url}/ui/headless`, { code: newCode() })).status)
   assert.equal(statuses[0], 200)
   assert.equal(statuses.at(-1), 429)
-  // Nor do many that wait for the same person, over whichever server they came.
+  // The same limit applies to requests on several servers for one person.
   const crowded = scene.somebody()
   const soon = new Date(time + 60_000).toISOString()
   const hers = openBrowser()

@@ -188,7 +188,7 @@ test('the ID token of a device is accepted only at the token exchange', async ()
   ]) {
     assert.ok([401, 403].includes(answer.status), answer.text)
   }
-  // Neither does another token of ours pass for one.
+  // Another token of this server is not accepted as an ID token either.
   const own = pinfold.withToken(exchanged.token)
   assertError(await own.post(`/sts/exchange?aud=${host}`), 401, 16, 'UNAUTHENTICATED')
 
@@ -441,7 +441,7 @@ test('a program without a browser can fetch its token once, and only its key dec
   const { token: access } = ok(await pinfold.withToken(idToken).post(`/sts/exchange?aud=${encodeURIComponent(url)}`))
   assert.equal(ok(await pinfold.withToken(access).get('/auth/v1/ok')).subject, uid)
 
-  // An unknown session leads over the sign-in, with the link kept.
+  // Without a session, the page leads to the sign-in and keeps the link.
   const lost = await openBrowser().go(`${url}/oauth?headless_code=${code}`)
   assert.equal(new URL(lost.url).searchParams.get('return'), `/ui/headless?code=${code}`)
   for (const bad of ['', 'x', 'A'.repeat(43), `${code}=`]) {
@@ -459,7 +459,7 @@ test('people can delete their account with all its sessions, and register again 
   const stranger = await pinfold.as((await pinfold.seed.person()).uid)
   assertError(await stranger.delete(`/auth/v1/delete/${uid}`), 403, 7, 'PERMISSION_DENIED')
   assertInvalid(await stranger.delete('/auth/v1/delete/x'), 'id')
-  // Not only the organization may delete the account.
+  // People other than members of the organization can delete their account, too.
   assertError(await inside.delete(`/auth/v1/delete/${uid}`), 403, 7, 'PERMISSION_DENIED')
   const events = await eventsOf(pinfold, async () => {
     ok(await outside.delete(`/auth/v1/delete/${uid}`))
@@ -476,7 +476,7 @@ test('people can delete their account with all its sessions, and register again 
   for (const client of [inside, outside]) assert.equal((await client.get('/auth/v1/ok')).status, 401)
   assert.equal((await scene.open({ connection: 'company' })).get('status_code'), '404')
 
-  // A deletion by the operator deletes the same.
+  // A deletion by the operator has the same effects.
   const other = scene.somebody()
   const gone = await scene.client()
   const told = await eventsOf(pinfold, async () => ok(await pinfold.operator.delete(`/iam/v2/identities/${other.uid}`)))
@@ -488,7 +488,7 @@ test('people can delete their account with all its sessions, and register again 
 
   const own = scene.somebody()
   const alone = await scene.client()
-  // A role in another organization cannot be revoked by this one, either.
+  // This organization cannot revoke a role in another organization either.
   const elsewhere = await pinfold.seed.group()
   const binding = await pinfold.seed.binding(elsewhere.uid, own.uid, roleUids.viewer)
   assertError(await alone.delete(`/auth/v1/delete/${own.uid}`), 403, 7, 'PERMISSION_DENIED')

@@ -69,7 +69,7 @@ async function signInPage(named: Json, claims: Json, browser = openBrowser()) {
   return comeBack(browser, first.headers.get('location')!, claims)
 }
 
-/** The provider sends the browser back at once. `meanwhile` happens while we ask it for the token. */
+/** The provider redirects the browser back at once. `meanwhile` runs while the server requests the token. */
 async function comeBack(browser: ReturnType<typeof openBrowser>, sentTo: string, claims: Json, meanwhile = () => {}) {
   const sent = new URL(sentTo).searchParams
   const [state, nonce, callback, aud] = ['state', 'nonce', 'redirect_uri', 'client_id'].map((name) => sent.get(name)!)
@@ -110,7 +110,7 @@ test('an exchanged token has only the sign-in claims that the provider made', as
   ]) {
     assert.equal(claimsOf(ok(await exchange({ sub, auth_time })).token).auth_time, said, String(auth_time))
   }
-  // So that it is none of the last ten minutes.
+  // Advances the clock, so that the sign-in is more than ten minutes old.
   const owner = await member(roleUids.owner)
   const make = async (more: Json) => {
     const { token } = ok(await exchange({ sub: owner.sub, ...more }))
@@ -229,7 +229,7 @@ test('sessions of a provider end when the settings no longer name it, or name an
   ok(await client.get('/auth/v1/ok'))
   assert.ok(await isIn())
   const inside = pinfold.withToken(await tokenOf({ sub }))
-  // Signed in with both, and seen from neither.
+  // Sessions from both providers. The two providers do not affect each other.
   const apart = pinfold.withToken(ok(await exchange({ sub })).token)
   const listed = async () =>
     ok(await apart.get('/control/v1/sessions'))

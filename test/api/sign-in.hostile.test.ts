@@ -106,7 +106,7 @@ test('a state is valid once, for ten minutes, in the browser that started the si
 })
 
 test("one provider's answer is not taken for another's", async () => {
-  // Mallory has the person sent on to the honest provider, whose code then comes to the honest provider's address.
+  // The attacker sends the person to the honest provider. The code then arrives at the callback of the honest provider.
   const begun = await begin(pinfold, mallory)
   const elsewhere = { ...begun, callback: begun.callback.replace(mallory.idp, acme.idp), issuer: honest }
   assert.notEqual(elsewhere.callback, begun.callback)
@@ -174,7 +174,7 @@ test('a sign-in does not continue the session of another person, and ignores ses
 })
 
 test("what an owner's provider says reaches nothing outside of the organization", async () => {
-  // Mallory runs a client at the same provider as everybody else, and so has their ID tokens.
+  // The attacker has a client at the same provider, and so has ID tokens of other people for that client.
   const shared = { ...mallory, idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
   const victim = await signIn({ idp: '', issuer: honest }, { sub: 'victim' }, { connection: 'everybody' })
   const { sub: uid } = claimsOf(victim.token)
@@ -209,7 +209,7 @@ test("what an owner's provider says reaches nothing outside of the organization"
     const { sessions } = ok(await one.get('/control/v1/sessions'))
     assert.ok(sessions.length > 0 && sessions.every((session: Json) => session.organization === mallory.org))
   }
-  // Nor may the registry be told otherwise.
+  // The registry refuses the token too.
   const { host } = new URL(pinfold.url)
   const atRegistry = await signIn(shared, { sub: 'victim' }, { audience: host })
   const basic = Buffer.from(`_token:${atRegistry.token}`).toString('base64')

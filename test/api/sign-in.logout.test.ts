@@ -14,7 +14,7 @@ after(() => scene[Symbol.asyncDispose]())
 const isIn = async (browser: Browser) => (await browser.ask(`${scene.pinfold.url}/ui/`)).status === 200
 const statusOf = async (token: string) => (await scene.pinfold.withToken(token).get('/auth/v1/ok')).status
 
-/** Agrees to be signed out on the page of the provider; where that leads in the end. */
+/** Confirms the sign-out on the page of the provider, and returns the final URL. */
 async function agree(browser: Browser, url: string) {
   const asked = await browser.go(url)
   const { company } = scene
@@ -29,7 +29,7 @@ test('signing out here and at the provider ends the other sessions through the n
   scene.somebody()
   const browser = openBrowser()
   await scene.enter(browser)
-  // A program through the same browser, and so through the same session at the provider; and one from another machine.
+  // One program uses the same browser, so it has the same session at the provider. Another program runs on another machine.
   const program = await scene.open({ create_refresh_token: 'true' }, browser)
   const [token, refreshToken] = [program.get('token')!, program.get('refresh_token')!]
   const elsewhere = await scene.client()

@@ -129,7 +129,7 @@ test(`accepts the previous refresh token for ${predecessorSeconds} seconds`, asy
     const again = await refresh()
     if (late === 0) assert.equal(ok(again).refresh_token, next)
     else assert.equal(again.body.error, 'invalid_grant')
-    // A token that was stolen ends the session.
+    // A stolen token ends the session.
     assert.equal((await token({ grant_type: 'refresh_token', refresh_token: next })).status, late === 0 ? 200 : 400)
   }
 })

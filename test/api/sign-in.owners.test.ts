@@ -1,4 +1,4 @@
-// Attacks by an owner of an organization whose own provider makes arbitrary claims. No entry point gives it access outside of the
+// Attacks by an owner of an organization with a provider that makes arbitrary claims. No entry point gives access outside of the
 // organization.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -39,7 +39,7 @@ before(async () => {
       oidc: { issuer: evil.url, clientId, clientSecret: 's', groupsClaim: 'groups' },
     })
   ).uid
-  // A client of their own at the issuer that everybody uses.
+  // The attacker's own client at the issuer that all people use.
   sharedIdp = (
     await seed.provider(mallory.uid, honest.url, {
       oidc: { issuer: honest.url, clientId, clientSecret: 's', groupsClaim: 'groups' },
@@ -74,7 +74,7 @@ async function throughBrowser(idp: string, issuer: FakeIssuer, claims: Json): Pr
   return token ? pinfold.withToken(token) : Number(answer?.get('status_code') ?? back.status)
 }
 
-/** The same, exchanged. */
+/** The same sign-in by token exchange. */
 async function throughExchange(
   idp: string,
   issuer: FakeIssuer,
@@ -172,7 +172,7 @@ test('each entry point refuses a token of another issuer, and an invalid token',
     ['with a subject that cannot be', evil, { sub: 'a\u0000b' }],
     ['without a subject', evil, { sub: undefined }],
   ] as [string, FakeIssuer, Json][]) {
-    // So long a header is none that a server reads.
+    // No server reads a header of this length.
     const inHeader = what === 'huge' ? 431 : 401
     for (const idp of ['', evilIdp, acmeIdp, 'everybody']) {
       assert.equal(await throughExchange(idp, issuer, claims), inHeader, `${what} at ${idp}`)

@@ -1,5 +1,4 @@
-// The twelve ways in which a sign-in is tampered with, one test for each. Each is refused and leaves no session, and the same
-// without the change gets in, so that it is the change that is refused.
+// Twelve ways to tamper with a sign-in. Each is refused and creates no session. The same sign-in without the change succeeds.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -68,7 +67,7 @@ async function assertClaims(changes: Record<string, Json>): Promise<void> {
   }
 }
 
-/** Asserts that a browser that did not begin the sign-in gets no answer. */
+/** Asserts that a browser that did not start the sign-in gets an error. */
 function assertUnknown({ status, headers }: Shown, what: string): void {
   assert.deepEqual([status, headers.get('location')], [401, null], what)
 }
@@ -82,7 +81,7 @@ test('1: refuses the state of another sign-in or browser, or a missing state', a
   assertUnknown(await finish(begun, { sub }, { state: [begun.state, other.state] }), 'two')
   assertUnknown(await finish({ ...begun, browser: other.browser }, { sub }), 'another browser')
   assertUnknown(await finish({ ...begun, browser: openBrowser() }, { sub }), 'a browser that has begun nothing')
-  // The nonce is that of the sign-in whose state is shown, and not of this one.
+  // The nonce belongs to another sign-in than the state.
   assertRefused(await finish({ ...begun, state: other.state, browser: other.browser }, { sub }), '401', 'exchanged')
   assert.equal(await sessionsOf(sub), 0)
   assert.equal(answerOf(await finish(begun, { sub })).error, undefined)
@@ -121,7 +120,7 @@ test('5: refuses a code that was used before', async () => {
   assert.equal(answerOf(await finish(begun, { sub })).error, undefined)
   assert.equal(await sessionsOf(sub), 1)
   assertUnknown(await finish(begun, { sub }), 'with its state')
-  // With the state of a new sign-in it gets as far as the provider, which knows it, and says so.
+  // With the state of a new sign-in, the code reaches the provider, which reports that the code was used before.
   const { browser, callback, state } = await begin(pinfold, acme)
   acme.issuer.answer(async () => ({ error: 'invalid_grant' }))
   assertRefused(await browser.ask(`${callback}?${searchOf({ code: 'c', state })}`), '401', 'with another state')
@@ -171,7 +170,7 @@ test('8: refuses a redirect to another machine', async () => {
     for (const { status, headers } of [program, client]) {
       assert.deepEqual([status, headers.get('location')], [400, null], url)
     }
-    // The page that a sign-in comes back to is one of ours.
+    // The callback redirects to a page of this server.
     const browser = openBrowser()
     const start = await browser.ask(`${pinfold.url}/ui/signin/start?idp=${acme.idp}&return=${to}`)
     const sent = new URL(start.headers.get('location')!).searchParams
@@ -200,7 +199,7 @@ test('9: refuses a session ID chosen by the attacker (session fixation)', async 
   await enter(browser, victim)
   assert.notEqual(jar.get('pinfold'), planted)
   assert.equal(await sessionsOf(victim), 1)
-  // The attacker who planted the session is not signed in as the victim either.
+  // The attacker whose session ID was set does not become the victim either.
   const page = await theirs.go(`${pinfold.url}/ui/`)
   assert.ok(!page.text.includes(victim), 'the planted session has become that of the victim')
 })
@@ -212,7 +211,7 @@ test('10: refuses a refresh token that was used before', async () => {
   const second = ok(await refresh(first)).refreshToken.token
   const third = ok(await refresh(second)).refreshToken.token
   assertError(await refresh(first), 401, 16, 'UNAUTHENTICATED')
-  // One of the two has stolen it, so that neither has the session any more.
+  // One of two users of a token must have stolen it, so the session ends for both.
   assertError(await refresh(third), 401, 16, 'UNAUTHENTICATED')
   assert.equal((await pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
 })
@@ -239,7 +238,7 @@ test('11: refuses expired values', async () => {
 test('12: refuses another organization than that of the provider', async () => {
   const sub = somebody()
   const uid = personUid(mallory.issuer.url, sub)
-  // The person is an owner elsewhere, and Mallory's provider can claim that anybody is that person.
+  // The person is an owner elsewhere, and the attacker's provider can claim to have signed in any person.
   await pinfold.seed.binding(acme.org, uid, roleUids.owner)
   const identity = await pinfold.seed.identity(acme.org, {
     claimMatch: { issuer: mallory.issuer.url, subject: sub, audience: clientId },

@@ -49,7 +49,7 @@ test('a new person signs in with the provider of the organization and gets its d
   const me = ok(await pinfold.withToken(token).get('/auth/v1/ok'))
   assert.deepEqual([me.subject, me.profile.name, me.capabilities[0].role.name], [uid, `Person ${sub}`, 'viewer'])
   assert.deepEqual(await rolesOf(uid), ['viewer'])
-  // Other organizations need not trust the address.
+  // Other organizations do not have to trust the email address.
   assert.partialDeepStrictEqual(await seenBy(uid), { email: '', emailUnverified: email })
 })
 

@@ -1,4 +1,4 @@
-// RS256 beside ES256, for verifiers that know nothing else: clouds, and clients as strict as OpenID Connect Discovery.
+// RS256 beside ES256, for verifiers that support only RS256: clouds, and strict clients of OpenID Connect Discovery.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'

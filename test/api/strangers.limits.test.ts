@@ -21,7 +21,7 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const { getRepo } = ReposService.method
 const { ping } = PingService.method
 
-/** A server whose one source has no requests left, and whose minute does not pass. */
+/** A server on which one network address has used up its limit, with a fixed clock. */
 async function startExhausted() {
   const pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 1, exchangesPerSource: 1000 })
   assert.equal((await pinfold.anonymous.get('/ping/v2/ping')).status, 200)
@@ -60,7 +60,7 @@ test('each open endpoint counts the requests of a network address, and refuses i
     assertLater(answer, path)
     assert.equal(answer.body.errors[0].code, 'TOOMANYREQUESTS')
   }
-  // An invalid credential counts as none.
+  // A request with an invalid credential counts like one without.
   for (const [path, authorization] of [
     ['/ping/v2/ping', 'Bearer x'],
     ['/openapi.json', 'Bearer x'],
@@ -111,7 +111,7 @@ test('counts a gRPC stream without a token, and refuses it when it opens, with o
     return stream.on('error', () => {}).resume()
   }
   const path = `/${getRepo.parent.typeName}/${getRepo.name}`
-  // Nothing follows, so these calls could not be answered.
+  // No message follows, so these calls could not get an answer from the method.
   const silent = [path, path, `/${ping.parent.typeName}/${ping.name}`].map(open)
   const [head] = (await once(open(path), 'response')) as [http2.IncomingHttpHeaders]
   assert.deepEqual([head[':status'], head['grpc-status']], [200, '8'])
@@ -182,7 +182,7 @@ test('invalid tokens have a stricter limit, which does not block valid tokens', 
   const { uid } = await pinfold.seed.group()
   const identity = await pinfold.seed.member(uid, roleUids.viewer)
   const ask = async (token: string) => (await pinfold.withToken(token).get('/iam/v2/identities')).status
-  // Good tokens are not counted, or the first wrong one would be too many.
+  // If valid tokens were counted, the first invalid token would exceed the limit.
   for (let i = 0; i < 4; i++) assert.equal(await ask(await pinfold.tokenFor(identity.uid)), 200)
   assert.deepEqual([await ask('x.y.z'), await ask('x'), await ask('x.y.z'), await ask('x')], [401, 401, 401, 429])
   const again = await pinfold.withToken('x').get('/iam/v2/identities')
@@ -271,7 +271,7 @@ test('readiness checks query the database at most once a second, and never concu
   const ready = async () => (await pinfold.anonymous.get('/readyz')).status
   const first = ready()
   await asked.promise
-  // However long it takes.
+  // The query can take any time.
   time += 5000
   const others = [1, 2, 3].map(ready)
   answered.resolve()

@@ -1,4 +1,4 @@
-// Overload is reported differently from failure, at every kind of entry point.
+// Overload is reported differently from a failure, at each entry point.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { referenceEntryPoint } from '#api/reference/reference.ts'

@@ -1,4 +1,4 @@
-// Common properties of answers: errors over both transports, request IDs, log lines, and documents that the server provides.
+// Common properties of responses: errors over both transports, request IDs, log lines, and documents of the server.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { create, type DescMethod } from '@bufbuild/protobuf'
@@ -383,7 +383,7 @@ test('only the operator and holders of the configured token can read the metrics
   )
   const { headers } = await clientOf(server.url, undefined).get('/metrics')
   assert.equal(headers.get('www-authenticate'), 'Bearer')
-  // Without one in the settings, an empty token is no token.
+  // Without a token in the settings, an empty token is refused.
   assert.equal((await pinfold.anonymous.call('GET', '/metrics', undefined, { authorization: 'Bearer ' })).status, 401)
 })
 

@@ -136,14 +136,14 @@ test('concurrently reset calls do not stop the process, whatever the method', as
       }
     }
   }
-  // The calls are in one packet with their resets. An answer to the next request proves that they were processed.
+  // One packet contains the calls and their resets. A response to the next request proves that the server processed them.
   await new Promise((resolve) => session.ping(resolve))
   assert.equal((await pinfold.anonymous.get('/healthz')).status, 200)
   session.destroy()
 })
 
 test('drops an HTTP/2 response that the client does not read, for REST, gRPC and reflection', async () => {
-  // Long enough for a busy machine to have the heads answered.
+  // Long enough for a busy machine to answer the headers.
   await using pinfold = await startPinfold({ requestTimeoutMs: 2000 })
   const grpcHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }
   const empty = Buffer.alloc(5)

@@ -10,8 +10,7 @@ import { serverOptions } from '../support/server-options.ts'
 
 const lanes = 16
 /**
- * Limit in bytes for each request. A request may leave some data for the next one, but objects of a single request have 3,000
- * bytes and more.
+ * Limit in bytes per request. A request may leave some data for the next request, but its own objects have at least 3,000 bytes.
  */
 const mostPromoted = 1000
 const skip = process.env.PINFOLD_TEST_DATABASE ? 'the queries of its driver live as long as they wait' : false
@@ -37,7 +36,7 @@ test('objects of a request do not reach the old generation of the heap', { skip 
     assert.ok(collections.length > 4, `${collections.length} collections`)
     return collections.reduce((sum, [, bytes]) => sum + Number(bytes), 0) / count
   }
-  /** Objects of the start live until the first large collection, so the first results do not count. */
+  /** Startup objects live until the first large collection, so the first results are ignored. */
   async function inTheEnd(send: () => Promise<unknown>): Promise<number> {
     let promoted = await promotedBy(send)
     for (let turn = 0; turn < 3 && (turn === 0 || promoted >= mostPromoted); turn++) promoted = await promotedBy(send)

@@ -1,4 +1,4 @@
-// Refusals of the port before a method is found: byte by byte, in the format of the API or of the registry.
+// Requests refused at the port before a method is found: exact bytes, and errors in the format of the API or the registry.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http2 from 'node:http2'
@@ -19,7 +19,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const info = 'type.googleapis.com/google.rpc.ErrorInfo'
 
-/** A body as every error of the API has it. */
+/** The error body that each API error has. */
 function assertStructured(text: string, code: number): void {
   const body = JSON.parse(text) as Json
   assert.equal(body.code, code, text)
@@ -32,7 +32,7 @@ function assertStructured(text: string, code: number): void {
 const get = 'GET /ping/v2/ping HTTP/1.1\r\nhost: a\r\n'
 const patch = `PATCH /iam/v2/groups/${'0'.repeat(40)} HTTP/1.1\r\nhost: a\r\n`
 
-/** The bytes that are sent, the status of the answer, and the code in its body. */
+/** The bytes of the request, the status of the response, and the error code in its body. */
 const refusals: Record<string, [text: string, status: number, code: number]> = {
   'no request at all': ['nonsense\r\n\r\n', 400, 3],
   'a line without a version': ['GET /healthz\r\n\r\n', 505, 12],
@@ -88,7 +88,7 @@ for (const [what, [text, status, code]] of Object.entries(refusals)) {
 }
 
 test('refuses a body with more than 16,384 small chunks before reading all of it', async () => {
-  // The limit of time of the other server could pass while a busy machine reads two mebibytes.
+  // The time limit of the other server could expire while a busy machine reads two MiB.
   const { pinfold: patient, operator } = await startScene()
   await using _ = patient
   const small = `1\r\n \r\n`
@@ -237,7 +237,7 @@ test('gRPC returns a call error for metadata that is too large', async () => {
 })
 
 test('accepts a thousand values of one filter over HTTP/1.1 and HTTP/2, and refuses one more by name', async () => {
-  // With the limits as they are shipped, since a busy machine takes longer than those above allow.
+  // Uses the default limits, because a busy machine needs more time than the limits above.
   const { pinfold: patient, operator } = await startScene()
   await using _ = patient
   const uids = Array.from({ length: 1001 }, (_, i) => i.toString(16).padStart(40, '0'))

@@ -323,7 +323,7 @@ test('a shutdown lets running requests finish, reports not ready, and refuses ne
     drained = true
   })
   await assert.rejects(connectRaw(server.port), /ECONNREFUSED/)
-  http1.write('GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n') // pipelined behind the one in flight
+  http1.write('GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n') // pipelined after the running request
   const late = await grpc.call(PingService.method.ping, create(PingService.method.ping.input))
   assert.equal(late.code, 14)
   assert.equal(drained, false)

@@ -173,7 +173,7 @@ test('reports contain each day once, and spell invalid fields as version 1 does'
   assertInvalid(await ask(`imageRefs=${repo}&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z`), 'to')
   assertInvalid(await ask(`imageRefs=${repo}&from=2026-01-01T00:00:00Z&to=2027-01-03T00:00:00Z`), 'to')
   assertInvalid(await ask(`imageRefs=not%20a%20path&${range}`), 'image_refs[0].repo')
-  // The API shows nothing of missing resources, nor of those without access.
+  // The API shows nothing about missing resources, or about resources without access.
   const short = 'from=2026-01-01T00:00:00Z&to=2026-01-01T01:00:00Z'
   for (const [named, client] of [
     [`${org.uid}/${'0'.repeat(16)}`, viewer],

@@ -46,7 +46,7 @@ test('reading or deleting a deleted resource returns NOT_FOUND, and lists omit i
     ok(await owner.delete(`/iam/v2/${name}/${uid}`))
     const read = await operator.get(`/iam/v2/${name}/${uid}`)
     assert.deepEqual([read.status, read.body.code], [404, 5], name)
-    // The one text that clients compare.
+    // The only text that clients compare.
     assert.match(read.body.message, /not found/)
     assert.deepEqual(ok(await owner.get(`/iam/v1/${older}?id=${uid}`)), { items: [] }, name)
     for (const version of ['v1', 'v2']) {

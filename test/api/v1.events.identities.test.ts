@@ -12,7 +12,7 @@ const { pinfold, member, operator, stranger, ...scene } = await startScene({
   allowPrivateAddresses: true,
 })
 const org: string = scene.org.uid
-// Requests send the keys of the issuer, which is never asked for them.
+// Requests contain the keys of the issuer, so the server never requests them from the issuer.
 const issuer = await startIssuer()
 after(async () => {
   await pinfold[Symbol.asyncDispose]()
@@ -55,7 +55,7 @@ test('creates an identity with static keys in the only group of the caller, whic
     return pinfold.withToken(token).call('POST', `/sts/exchange?aud=${encodeURIComponent(pinfold.url)}${identity}`)
   }
   const { token } = ok(await exchange(`&identity=${encodeURIComponent(id)}`))
-  // It has no role yet.
+  // The identity has no role yet.
   const answer = await pinfold.withToken(token).post(`/iam/v2/groups/${org}`, { name: 'x' })
   assertRefused(answer, 403, 'PERMISSION_DENIED')
 })

@@ -25,7 +25,7 @@ const amazon = { account: '123456789012' }
 const google = { projectId: 'example-project', projectNumber: 'qwertyuiop' }
 const github = { appInstallations: { 7: { installations: [{ installationId: '9007199254740993', name: 'acme' }] } } }
 const azure = { tenantId: 'tenant', clientIds: { ingester: 'client' } }
-/** One of each kind, for a group. */
+/** One cloud setting of each kind, for a group. */
 const blocksOf = async (group: string): Promise<Json> => {
   const { uid: ingester } = await pinfold.seed.identity(group, { claimMatch: undefined, servicePrincipal: 2 })
   return { amazon, google, github, azure, pinfold: { serviceBindings: { INGESTER: ingester } } }

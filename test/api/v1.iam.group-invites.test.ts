@@ -101,7 +101,7 @@ test('creates a group together with its invitation or neither, and the caller do
   await assert.rejects(grpc.createWithGroup({ group: 'x/new', role, ttl }), { code: 3, fields: ['group'] })
   assert.equal(await counted(), before)
 
-  // Only the operator creates an organization with an invite, also on a server where every person may create one.
+  // Only the operator can create an organization with an invitation, also on a server where each person can create organizations.
   for (const client of [owner, stranger]) {
     await assert.rejects(grpcAs(client).createWithGroup({ group: 'v1 org', role, ttl }), { code: 7 })
   }

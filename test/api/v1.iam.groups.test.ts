@@ -48,7 +48,7 @@ test('accepts an empty parent, a uid, the start of a uid, or a name', async () =
   }
   const ofOrg = await grpc.create({ parent: org.uid.slice(0, 12), group: { name: 'by a short start' } })
   assert.equal(ofOrg.id.slice(0, 40), org.uid)
-  // A prefix of several uids identifies none of them.
+  // A prefix that several uids share matches none of them.
   for (let i = 0; i < 17; i++) await pinfold.seed.group(folder.uid)
   const starts = (await list(`uidp.childrenOf=${folder.uid}`)).map(({ id }) => id.slice(0, folder.uid.length + 2))
   const twice = starts.find((start, i) => starts.indexOf(start) !== i)!

@@ -54,7 +54,7 @@ test('a list shows the email address of a person, verified or not', async () => 
       const [{ email, emailUnverified }] = (await list(`id=${binding}`)) as [Json]
       return { email, emailUnverified }
     }
-    // The API shows nothing about a person who has not accepted the binding.
+    // The API shows no data of a person who has not accepted the binding.
     assert.deepEqual(await shown(), { email: '', emailUnverified: '' })
     const self = await pinfold.as(uid)
     ok(await self.post(`/control/v1/pendingBindings/${binding}:accept`))

@@ -43,9 +43,9 @@ let issuer: FakeIssuer
 let org: string
 let repo: string
 let digest: string
-/** An image of whose packages a source speaks, with an SBOM that was pushed. */
+/** An image with a data source for its packages, and with a pushed SBOM. */
 let scanned: string
-/** Name of the verified organization whose domain the addresses of people have. */
+/** Name of the verified organization with the email domain of the people. */
 let domain: string
 let provider: string
 
@@ -128,7 +128,7 @@ const image = () => ({ repoId: repo, digest })
 
 type Somebody = { uid: string; token: string }
 
-/** The token of a new person's sign-in provider, which ours is exchanged for. */
+/** A sign-in provider's token of a new person, which is exchanged for a token of this server. */
 async function stranger(): Promise<Somebody> {
   const sub = unique('somebody')
   const claims = { sub, aud: clientId, name: 'Jo Doe', email: `${sub}@asked.example`, email_verified: true }
@@ -368,7 +368,7 @@ async function caseOf(desc: DescMethod): Promise<Case> {
   return 'request' in one ? (one as Case) : { request: one }
 }
 
-/** The members of the request where its http rule wants them. */
+/** Places the request fields where the HTTP rule of the method expects them. */
 async function overRest(desc: DescMethod, { request, token }: Case): Promise<Answer> {
   const client = token === undefined ? registry.operator : registry.withToken(token)
   const { pattern, body } = getOption(desc, http)
@@ -392,7 +392,7 @@ function queryOf(value: Json, prefix = ''): string {
     .flatMap(([name, member]): string[] => {
       const some = Array.isArray(member) ? member : [member]
       return some.map((one) => {
-        // The one message that a query spells as a text.
+        // The only message that a query spells as text.
         if (name === 'imageRefs') return `${name}=${one.repo}`
         return one !== null && typeof one === 'object'
           ? queryOf(one, `${prefix}${name}.`)
@@ -402,13 +402,13 @@ function queryOf(value: Json, prefix = ''): string {
     .join('&')
 }
 
-/** Every member that the definition has is there, in all messages that the answer holds. */
+/** Asserts that each declared field is present in all messages of the response. */
 function assertComplete(desc: DescMessage, json: Json, at: string): void {
   if (desc.typeName.startsWith('google.protobuf.')) return
   for (const field of desc.fields) {
     const where = `${at}.${field.jsonName}`
     const value = json[field.jsonName]
-    // The scalar of an optional, and the members of a oneof that are not set, are left out.
+    // Optional scalars and oneof fields that are not set are omitted.
     if (field.oneof || field.proto.proto3Optional) {
       if (value === undefined) continue
     } else assert.ok(value !== undefined, `${where} is missing in ${JSON.stringify(json).slice(0, 300)}`)

@@ -1,5 +1,4 @@
-// Coverage gaps never look like a clean image: unread contents, ecosystems without a source, and sources that were not read
-// lately.
+// Coverage gaps never look like a clean image: unread contents, ecosystems without a data source, and outdated sources.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ok } from '../support/expect.ts'
@@ -33,7 +32,7 @@ const gapsOf = async (digest: string): Promise<string[]> =>
   ok(await viewer.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`)).gaps.map(
     ({ reason, subject }: Json) => `${reason} ${subject}`,
   )
-/** The days that have counts, each with how many vulnerabilities there were. */
+/** The days with counts, each with its number of vulnerabilities. */
 async function daysOf(tag: string, path = 'counts'): Promise<string[]> {
   const range = `from=2026-03-01T00:00:00Z&to=${now.toISOString()}`
   const { items } = ok(await viewer.get(`/registry/v1/vuln_reports/${path}?repo=app&tag=${tag}&${range}`))
@@ -110,7 +109,7 @@ test('an unreadable or outdated source covers nothing today, and past days do no
   assert.deepEqual(await gapsOf(digest), [])
   await at('2026-03-12T09:00:00Z')
   assert.deepEqual(await gapsOf(digest), ['SOURCE_STALE osv/Alpine:v3.19'])
-  // Until the evening of the tenth it was read less than seven days ago.
+  // Until the evening of the tenth, the last read of the source is less than seven days old.
   assert.deepEqual((await daysOf('aging')).at(-1), '10 0')
 })
 
@@ -118,7 +117,7 @@ test('a source covers only releases with records in it, and a part of a release 
   const run = (name: string, ecosystem: string, records: Parameters<typeof readSource>[2]) =>
     readSource(registry.app, ecosystem, records, '', name)
   const digest = await push(apkLayer('alpine', '3.21.2', ['musl 1.2.5-r8']), 'newer')
-  // It says that it speaks of all of Alpine.
+  // The source claims to cover all of Alpine.
   await run('osv/Alpine', 'Alpine', [recordAbout('ALPINE-1', 'Alpine:v3.20', 'zlib', '1-r0')])
   assert.deepEqual(await gapsOf(digest), ['NO_SOURCE Alpine:v3.21'])
   const main = recordAbout('CVE-2026-3', 'Alpine:v3.21', 'zlib', '1-r0')

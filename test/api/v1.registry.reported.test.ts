@@ -26,7 +26,7 @@ async function at(time: string): Promise<void> {
   now = new Date(time)
   viewer = await registry.as(owner)
 }
-/** A record with what its package says of it. */
+/** A record, with its data about the package. */
 const record = (id: string, name: string, affected: Json, more: Partial<SourceRecord> = {}): SourceRecord => {
   const one = recordAbout(id, ecosystem, name, '', more)
   return { ...one, affected: one.affected.map((said) => ({ ...said, ...affected })) }

@@ -90,7 +90,7 @@ test('an error names the invalid field of a deployment', async () => {
   const nowhere = `${org.uid}/${'0'.repeat(16)}`
   assertNotFound(await owner.post(deployment(nowhere), { charts }), 'registry.pinfold.dev/Repo', nowhere)
   assertDenied(await viewer.post(deployment(repo), { charts }))
-  // Only staff replaces one.
+  // Only catalog administrators can replace a deployment.
   assertDenied(await owner.call('PUT', deployment(repo), { charts }))
 })
 

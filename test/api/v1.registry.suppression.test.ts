@@ -30,7 +30,7 @@ async function at(day: number): Promise<void> {
 const alpine = 'Alpine:v3.19'
 const files = pythonPackage('flask', '2.0.0')
 const folder = 'usr/lib/python3.12/site-packages/flask-2.0.0.dist-info'
-/** With `owned`, the package of Alpine says to have brought the files. */
+/** With `owned`, the Alpine package claims to have installed the files. */
 function imageOf(version: string, owned: boolean): LayerEntries {
   const layer = apkLayer('alpine', '3.19.1', [`py3-flask ${version}`])
   const database = `${String(layer['lib/apk/db/installed'])}${owned ? `F:${folder}\nR:METADATA\n` : ''}`

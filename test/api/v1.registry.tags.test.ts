@@ -88,7 +88,7 @@ test('a tag can exist without a digest until it gets one', async () => {
     (await ledgerOf(registry, repo)).map(({ event, digest, previous }) => [event, digest, previous]),
     [[1, pushed.digest, '']],
   )
-  // As it was asked for again, by a client that never names a digest.
+  // As a client that never names a digest requests it again.
   assert.equal(ok(await create(repo, { name: 'soon' })).digest, pushed.digest)
   assert.equal((await ledgerOf(registry, repo)).length, 1)
   await checkLists(registry)

@@ -31,7 +31,7 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** Tokens are of the time at hand. */
+/** Tokens are issued for the current test time. */
 async function at(time: string): Promise<void> {
   now = new Date(time)
   viewer = await registry.as(owner)

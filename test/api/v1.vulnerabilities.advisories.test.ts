@@ -146,7 +146,7 @@ test('a group has only one advisory for a vulnerability in a component of an art
   const folder = (await pinfold.seed.group(org.uid)).uid
   ok(await create(given, editor, folder))
   assertTaken(await put(uids[1]!, given), advisoryType, given.artifactName)
-  // Restating itself is no second one.
+  // Repeating the same advisory creates no second one.
   ok(await put(made.id, { ...given, author: 'again' }))
   const unnamed = content({ aliases: [] })
   ok(await create(unnamed))
@@ -226,7 +226,7 @@ test('an event is pending until its review, and only callers with permission can
     note: 'n',
   })
   assertBlocked(await putEvent(found.id, { ...note, status: 'APPROVED' }, approver), found.id, 'REVIEW_STATE')
-  // Without a state the review stays where it is.
+  // Without a state in the request, the review state does not change.
   assert.equal(ok(await putEvent(found.id, note)).status, 'REQUEST_CHANGES')
   ok(await putEvent(found.id, { ...note, status: 'PENDING' }))
   assertDenied(await putEvent(found.id, { ...note, status: 'APPROVED' }))
@@ -386,7 +386,7 @@ test('supports each order, ascending and descending', async () => {
     assert.deepEqual(rising, rising.toSorted(), order)
     assert.equal(rising.length, aliases.length)
     assert.deepEqual((await all(`${order}_DESC`)).map(text), rising.toReversed(), order)
-    // The same where a filter is tried on the way.
+    // The order is also kept if the query filters rows while reading.
     const filtered = await list(`uidp.childrenOf=${group}&artifact_type=apk&order_by=${order}_ASC`)
     assert.deepEqual(filtered.items.map(text), rising, order)
   }
@@ -404,7 +404,7 @@ before(async () => {
   await importSamples(pinfold, group, samples)
 })
 
-/** The filters of version 2 by the names that they have here. */
+/** The filters of version 2, with their names in this version. */
 const namesOf: Record<string, string> = {
   artifact_names: 'artifact_name',
   artifact_types: 'artifact_type',

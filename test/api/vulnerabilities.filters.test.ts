@@ -24,7 +24,7 @@ let operator: Client
 let org: string
 let folder: string
 let folderOwner: Client
-/** The samples with the group that they are in. */
+/** The sample advisories with their group. */
 let planted: { sample: Sample; group: string }[]
 
 before(async () => {

@@ -1,4 +1,5 @@
-// Order of the findings of an image: exploited vulnerabilities come first, and exploitation alone is no finding.
+// Order of the findings of an image: exploited vulnerabilities come first, but a list of exploited vulnerabilities creates no
+// finding.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

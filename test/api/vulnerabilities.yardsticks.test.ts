@@ -1,4 +1,4 @@
-// Findings of other scanners in real images: with the same data we find the same, with the same fixed versions.
+// Findings of other scanners in real images: with the same data, our scan finds the same with the same fixed versions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { parse } from 'yaml'
@@ -37,7 +37,7 @@ const purlOf = (text: string): string => text.split('?')[0]!.toLowerCase()
 type Bucket = { bucket: string; pairs: { bucket: string; pairs: { key: string; value: Advisory }[] }[] }
 type Advisory = { FixedVersion?: string; Status?: number; PatchedVersions?: string[]; VulnerableVersions?: string[] }
 
-/** The order of its ecosystem's versions, and what OSV calls it. */
+/** The version order of the ecosystem, and its name in OSV. */
 const languages: Record<string, { ecosystem: string; scheme: Scheme }> = {
   go: { ecosystem: 'Go', scheme: 'semver' },
   maven: { ecosystem: 'Maven', scheme: 'maven' },
@@ -56,7 +56,7 @@ const ofDistribution = (name: string): string =>
 
 const endOfLife = 7
 
-/** Their knowledge as records of a source, by ecosystem. */
+/** Data of the other scanner as records of a source, by ecosystem. */
 function recordsOf(file: string): Map<string, SourceRecord[]> {
   const byEcosystem = new Map<string, SourceRecord[]>()
   for (const { bucket, pairs } of parse(fixture(`vulnerabilities/trivy-db/${file}.yaml`).toString()) as Bucket[]) {
@@ -77,11 +77,11 @@ function recordsOf(file: string): Map<string, SourceRecord[]> {
   return byEcosystem
 }
 
-/** `>= 1, < 2`, `[1,2)` and what is patched, as OSV writes the same. */
+/** Converts `>= 1, < 2`, `[1,2)` and fixed versions to OSV events. */
 function eventsOf({ VulnerableVersions: vulnerable, PatchedVersions: patched = [] }: Advisory, scheme: Scheme) {
   const plain = (version: string) => version.trim().replace(/^v/, '')
   if (!vulnerable) {
-    // `>= 2.1.3, < 3.0.0` is patched, and so what is before and behind is not.
+    // If `>= 2.1.3, < 3.0.0` is fixed, versions before and after this range are affected.
     const bounds = patched.map((text) => [...text.matchAll(/(?:>=|<)\s*([^,\s]+)/g)].map(([, one]) => one!))
     return [
       { introduced: '0' },
@@ -125,7 +125,7 @@ const partsOf = (purl: string) => {
   return { name: path.split('/').at(-1)!, version: decodeURIComponent(version) }
 }
 
-/** An image with the packages that are named. */
+/** Pushes an image with the named packages. */
 function layerOf({ report, type, os, findings }: Report): LayerEntries {
   const packages = new Map(findings.map(([, purl]) => [purl, partsOf(purl)]))
   const written = [...packages.values()].map(({ name, version }) => {
@@ -137,7 +137,7 @@ function layerOf({ report, type, os, findings }: Report): LayerEntries {
   return {
     'etc/os-release': `ID=${type}\nVERSION_ID=${os}\n`,
     [type === 'alpine' ? 'lib/apk/db/installed' : 'var/lib/dpkg/status']: written.join('\n'),
-    // The one image that is built from the branch that was not yet a release.
+    // The only image built from a branch before its release.
     ...(report === 'alpine-distroless'
       ? { 'etc/apk/repositories': 'https://dl-cdn.alpinelinux.org/alpine/edge/main\n' }
       : {}),
@@ -157,7 +157,7 @@ async function pushReport(one: Report, tag: string): Promise<string> {
   return image.digest
 }
 
-/** If a finding has several fixed versions, they list those of all branches, perhaps with their ranges. */
+/** If a finding has several fixed versions, the other scanner lists those of all branches, sometimes with ranges. */
 const fixesIn = (text: string): string[] =>
   [...text.matchAll(/[^\s,<>=]+/g)].map(([version]) => version.replace(/^v/, ''))
 
@@ -171,7 +171,7 @@ test('finds exactly what another scanner found in apk, deb and language packages
     const found = await findingsOf(await pushReport(one, `report-${i}`))
     const told = found.map((finding) => `${finding.vulnerabilities} ${purlOf(finding.purl)}`)
     const wanted = one.findings.map(([id, purl]) => `${id} ${purlOf(purl)}`)
-    // They have a separate report for the high and critical findings of an image.
+    // The other scanner has a separate report for high and critical findings of an image.
     assert.deepEqual(told.sort(), wanted.sort(), one.report)
     for (const [id, purl, fixed] of one.findings) {
       const same = found.find((finding) => finding.vulnerabilities[0] === id && purlOf(finding.purl) === purlOf(purl))!
