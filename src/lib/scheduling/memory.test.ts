@@ -122,7 +122,7 @@ test('revokes the least filled buffer of an owner of more than half once another
   assert.deepEqual([taken, memory.held()], [[`a 60: ${why}`, `a 70: ${why}`], 9])
   await memory.reserve(2, signal, holder('c', 0))
   assert.deepEqual([taken.slice(2), memory.held()], [[`a 80: ${why}`], 9])
-  // The other owner's remaining buffers are at most half of the memory, so none is revoked.
+  // The remaining buffers of the owner are at most half of the memory, so none is revoked.
   const gone = new AbortController()
   const waiting = assert.rejects(memory.reserve(2, gone.signal, holder('d', 0)), /gone/)
   for (const until = asked + 20; asked < until; ) await turn()
