@@ -1,4 +1,4 @@
-// Rights at a path of the registry, for each kind of token.
+// Permissions for a registry path, for each kind of token.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { roleUids } from '../support/pinfold.ts'
@@ -103,7 +103,7 @@ test('anonymous clients can pull current and former digests of the free tags of 
   }
   assert.deepEqual(told(await nobody.call('GET', 'public/none/manifests/latest')), [404, 'NAME_UNKNOWN'])
 
-  // An identity of another organization may do as much here as an anonymous client.
+  // An identity of another organization has the same access here as an anonymous client.
   await registry.puller.ok(200, 'GET', `${name}/manifests/latest`)
   assert.deepEqual(told(await registry.puller.call('GET', `${name}/manifests/v1`)), [403, 'DENIED'])
 })
@@ -198,7 +198,7 @@ test('the first push by a caller with permission creates folders and repository,
   const made = (await registry.events()).slice(before).map((type) => type.replace(/^dev\.pinfold\.api\./, ''))
   assert.deepEqual(made.sort(), ['iam.group.created.v1', 'iam.group.created.v1', 'platform.registry.repo.created.v1'])
   const { repos } = (await registry.operator.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).body
-  // The same repo by its uid, which cannot be mistaken for a name.
+  // The same repository by its uid, which is not a valid name.
   await pusher.ok(202, 'POST', `${repos[0].uid}/blobs/uploads/`)
   assert.deepEqual(told(await puller.call('POST', 'acme/a/new/blobs/uploads/')), [403, 'DENIED'])
   assert.deepEqual(told(await pusher.call('GET', 'acme/a/none/manifests/v1')), [404, 'NAME_UNKNOWN'])
@@ -245,7 +245,7 @@ const guarded = (...methods: string[]) => ({
 })
 const acceptTerms = ({ operator, org }: TestRegistry) =>
   operator.post(`/iam/v2/terms/${org.uid}`, { documentIds: [documents[0]!.id] })
-/** Client that may push, but neither create repositories nor set tags. */
+/** Client with permission to push, but not to create repositories or to set tags. */
 const pushingOnly = async ({ seed, org, registryAs }: TestRegistry) =>
   registryAs((await seed.member(org.uid, (await seed.role(org.uid, ['manifest.create'])).uid)).uid)
 function assertGated(refused: Reply): void {
@@ -262,7 +262,7 @@ for (const [methods, held, free] of [
     const { pusher, operator, org } = registry
     for (const name of held) assertGated(await pusher.call('POST', `${name}/blobs/uploads/`))
     for (const name of free) await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
-    // A caller who may not create the folder gets that refusal, before any about terms.
+    // A caller without permission to create the folder gets this error before an error about terms.
     const weak = await pushingOnly(registry)
     const denied = await weak.call('POST', `${held[0]}/blobs/uploads/`)
     assert.match(denied.body.errors[0].message, /you do not have the permission/)

@@ -1,4 +1,4 @@
-// Basic credentials with each request, as curl -u sends them: they have the same effect as a token of /token for them.
+// Basic credentials in each request, as curl -u sends them. They have the same effect as a token from /token.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ok } from '../support/expect.ts'

@@ -1,4 +1,4 @@
-// Blobs in a bucket: their keys, the requests to the bucket, and the answers to clients while it fails.
+// Blobs in a bucket: object keys, requests to the bucket, and responses to clients while the bucket fails.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
@@ -81,7 +81,7 @@ test('each kind of upload writes a blob once, at its final key, and leaves no ot
   )
   await pushInPieces(pusher, [randomBytes(1000), randomBytes(2000), randomBytes(3000)])
   assert.equal((await everything(registry)).length, 3)
-  // It has come already, so it is not sent to the bucket again.
+  // The blob has already arrived, so it is not sent to the bucket again.
   proxy.asked.length = 0
   await pusher.pushBlob(name, small)
   await pusher.ok(200, 'HEAD', `${name}/blobs/${digestOf(small)}`)
@@ -137,14 +137,14 @@ test('an upload continues on another server', { skip }, async () => {
 
 for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const) {
   test(`a failed first request of any kind to the bucket (${fault}) loses nothing`, { skip }, async () => {
-    // On a machine that is busy everything is silent for a while.
+    // On a busy machine, all connections can be silent for a while.
     await using place = await scene(fault === 'hangs' ? '&timeout=2' : undefined)
     const { registry, proxy } = place
     const { pusher } = registry
     const seen = new Set<string>()
     const kindOf = (method: string, url: string) =>
       `${method}${/[?&](uploads|partNumber|uploadId|list-type)/.exec(url)?.[1] ?? ''}`
-    // Inside a 200 an error only comes where the answer takes a while.
+    // S3 reports an error inside a 200 response only if the response takes a while.
     const applies = (kind: string): boolean => fault !== 'error inside 200' || kind === 'POSTuploadId'
     proxy.fail(({ method, url }) => {
       const kind = kindOf(method, url)
@@ -274,7 +274,7 @@ test('neither lists nor removes objects of others, such as those of another stor
     writeFileSync(join(folder, key), 'theirs')
   }
   assert.equal((await everything(registry)).length, 1)
-  // Keys that a bucket would not remove, and a key with characters that mean something in XML.
+  // Keys that a bucket would not delete, and a key with characters that have a meaning in XML.
   assert.deepEqual(await registry.app.blobs.removeAll(['c/<&>', ...(await everything(registry))]), [])
   assert.deepEqual(await everything(registry), [])
   for (const key of theirs) assert.ok(existsSync(join(folder, key)), key)
@@ -320,7 +320,7 @@ test('redirects clients in the configured networks to the bucket for larger blob
   assert.deepEqual(Buffer.from(await range.arrayBuffer()), large.subarray(10, 20))
   const longer = await fetch(address.replace('X-Amz-Expires=300', 'X-Amz-Expires=9000'))
   assert.equal(longer.status, 403)
-  // The server itself answers for small blobs, HEAD, conditional requests, excluded callers, and those without the right to pull.
+  // The server itself serves small blobs, HEAD, conditional requests, excluded callers, and callers without pull permission.
   assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(small)}`)).bytes, small)
   await puller.ok(200, 'HEAD', path)
   assert.equal((await place.registry.nobody.call('GET', path)).status, 401)
@@ -335,7 +335,7 @@ test('does not redirect to a missing object, and returns 404 until the blob is p
   const byName = bucket.origin.replace('127.0.0.1', 'localhost')
   await using place = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8'] })
   const { pusher, puller, app } = place.registry
-  // A bucket that is given too little time to answer counts as away, and this machine may be busy.
+  // A bucket with too little time to respond counts as unavailable, and this machine may be busy.
   const { close } = app.blobs
   Object.assign(app.blobs, await openBucket(parseBucket(place.blobs), { env: bucket.aws, lookMs: 10_000 }))
   await using _first = { [Symbol.asyncDispose]: async () => close() }
@@ -346,7 +346,7 @@ test('does not redirect to a missing object, and returns 404 until the blob is p
   const got = await puller.call('GET', path)
   assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
   await puller.ok(404, 'HEAD', path)
-  // The bucket is not asked again while the object is known to be missing.
+  // The server does not ask the bucket while it knows that the object is missing.
   place.proxy.asked.length = 0
   await puller.ok(404, 'GET', path)
   assert.deepEqual(
@@ -355,11 +355,11 @@ test('does not redirect to a missing object, and returns 404 until the blob is p
   )
   await pusher.pushBlob(name, unseen)
   await puller.ok(307, 'GET', path)
-  // While it is known to be there the bucket is not asked.
+  // The server does not ask the bucket while it knows that the object exists.
   place.proxy.asked.length = 0
   await puller.ok(307, 'GET', path)
   assert.deepEqual(place.proxy.asked, [])
-  // Clients may reach a bucket that we cannot.
+  // Clients may have access to a bucket that the server cannot reach.
   place.proxy.fail(() => 'away')
   await puller.ok(307, 'GET', `${name}/blobs/${digestOf(seen)}`)
 })
@@ -441,7 +441,7 @@ test('deletes unneeded content and unfinished uploads from the bucket', { skip }
   proxy.asked.length = 0
   assert.deepEqual((await collect()).blobs, '3')
   assert.equal(proxy.asked.filter((line) => line.startsWith('POST') && line.includes('?delete')).length, 1)
-  // The clock of the bucket decides that the object is young, not ours.
+  // The clock of the bucket decides if the object is young. The local clock does not.
   const left = await everything(registry)
   assert.deepEqual([left.length, left.includes(stray.name)], [3, true])
   const { clock: theirs } = registry.app.blobs

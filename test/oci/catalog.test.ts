@@ -17,7 +17,7 @@ let operator: Client
 const path = '/v2/_catalog'
 const host = () => new URL(pinfold.url).host
 
-/** In the order of bytes: a slash comes after a dash and a dot. */
+/** Byte order: a slash sorts after a dash and a dot. */
 const inOrder = [
   'acme/a-b',
   'acme/a.b/x',
@@ -57,7 +57,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const namesOf = (answer: Answer): string[] => ok(answer).repositories
 const nextOf = ({ headers }: Answer) => /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
 
-/** Follows the Link header until there is none, as crane does. */
+/** Follows Link headers until a response has none, like crane. */
 async function allOf(client: Client, first: string): Promise<string[][]> {
   const pages: string[][] = []
   for (let next: string | undefined = first; next !== undefined; ) {
@@ -128,7 +128,7 @@ test('lists only repositories that the caller can list, and none for callers wit
   const stranger = await (await as(org)).get(path)
   assert.deepEqual([ok(stranger), nextOf(stranger)], [{ repositories: [] }, undefined])
 
-  // In places that lie apart, of which one is a repository.
+  // Identity with access to several separate scopes, one of which is a repository.
   const both = await pinfold.seed.member(org, roleUids.viewer)
   const cap = (...places: string[]) =>
     Object.fromEntries(places.map((place) => [place, [capabilityNumber('repo.list')]]))

@@ -1,4 +1,4 @@
-// A collection that is asked for on one node, run by another, and taken over by a third.
+// A garbage collection requested on one node, run by another, and taken over by a third.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 const name = 'acme/app'
 const path = '/control/v1/blobs:collect'
 
-/** Nothing has been collected yet, and two blobs of a hundred bytes are due. */
+/** Nothing has been collected yet, and two blobs of a hundred bytes are due for deletion. */
 async function scene() {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   const registry = await startRegistry({ clock: () => new Date(clock.now), jobs: [] })
@@ -70,7 +70,7 @@ test('the next node completes the garbage collection of a dead node, including i
   const first = nodeOf(registry, { blobs: { ...app.blobs, removeAll } })
   const { tx } = first.db
   first.db.tx = (todo, options) => (dead ? Promise.reject(new Error('killed')) : tx(todo, options))
-  // Heartbeats have a way of their own on PostgreSQL.
+  // Heartbeats use a separate connection on PostgreSQL.
   Object.assign(first.db, { quick: undefined })
   void work(first)
   const waiting = operator.post(path, {})
@@ -81,7 +81,7 @@ test('the next node completes the garbage collection of a dead node, including i
   const ticking = setInterval(() => {
     now += 200
   }, 20)
-  // The answer may come before the end on a slow machine.
+  // On a slow machine, the response may arrive before the end of the collection.
   const { body } = await waiting
   const left = await eventually(
     () => operator.post(path, { id: body.id }),

@@ -1,4 +1,4 @@
-// Garbage collection removes unneeded content, and nothing else.
+// Garbage collection deletes content that is not needed, and nothing else.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -16,12 +16,12 @@ const day = 86_400_000
 async function scene() {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   const registry = await startRegistry({ blobs: '', clock: () => new Date(clock.now) })
-  // Tokens do not last as long as the days that pass here.
+  // Tokens expire before the days of this test are over.
   const client = () => registry.registryAs(registry.pusher.uid)
   return { registry, clock, client, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
 }
 
-/** Files of blobs and uploads. The file with the ID of the database stays in any case. */
+/** Files of blobs and uploads. The file with the database ID always stays. */
 function files({ app }: TestRegistry): string[] {
   const folder = join(app.config.data, 'blobs')
   assert.ok(existsSync(join(folder, idFile)))
@@ -53,7 +53,7 @@ test('deletes a blob after no manifest needs it and its grace period is over', a
 
   clock.now += 2 * day
   const later = { operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid) }
-  // Both images have the same config, which one of them needs.
+  // Both images have the same config. The remaining image still needs it.
   const expected = { ...nothing, links: 2, blobs: 2, bytes: 164 }
   assert.deepEqual(await collect(later, true), expected)
   assert.deepEqual(files(registry), before)
@@ -242,7 +242,7 @@ test('deletes nothing from the store while a backup runs, and deletes expired co
   await registry.app.db.tx((tx) => hold(tx, 'one', { now: now!, until: until! }))
   assert.equal((await collect(await operator())).blobs, 1)
   assert.equal(files(registry).length, 1)
-  // A backup that was killed has no end.
+  // A killed backup does not record its end.
   clock.now += 601_000
   await collect(await operator())
   assert.deepEqual(files(registry), [])
@@ -351,7 +351,7 @@ test('keeps collected content in the trash for the configured time, and does not
   assert.equal(files(registry).length, 3)
   clock.now += 6 * day
   assert.deepEqual(await collectNow(), nothing)
-  // It is a blob of its own when it comes again.
+  // If the same content is pushed again, it is a new blob.
   const again = await registry.registryAs(registry.pusher.uid)
   await again.pushBlob(name, 'unused')
   assert.equal(files(registry).length, 4)

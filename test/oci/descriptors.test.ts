@@ -29,7 +29,7 @@ after(async () => {
 })
 
 const name = 'acme/app'
-/** As it would be described once it is pushed. */
+/** The descriptor of the manifest, as if it was already pushed. */
 const described = (manifest: Json): Descriptor => {
   const body = JSON.stringify(manifest)
   return { mediaType: manifest.mediaType, digest: digestOf(body), size: Buffer.byteLength(body) }
@@ -132,7 +132,7 @@ test('later pushes use the children of an index that is pushed after its parent'
   nested(await put(sparse, indexOf([described(middle)])))
 })
 
-/** The rows that `work` changes, by verb and table. */
+/** Rows that `work` changes, by verb and table. */
 async function rowsChanged({ app }: TestRegistry, work: () => Promise<void>): Promise<Record<string, number>> {
   const changed: Record<string, number> = {}
   const { tx: begin } = app.db
@@ -167,7 +167,7 @@ test('pushing an index updates its parents only with new facts, not with its con
   }
 })
 
-/** As an earlier version took it, however deep. */
+/** An earlier version accepted the index at any depth. */
 async function storeDeep(where: TestRegistry, uid: string, manifest: Json): Promise<Descriptor> {
   const content = Buffer.from(JSON.stringify(manifest))
   const { digest, mediaType } = described(manifest)
@@ -186,7 +186,7 @@ test('deeper indexes from earlier versions can be pulled, tagged and read with f
   const { uid } = await seed.repo(org.uid, { name: 'deep' })
   const image = await pusher.pushImage('acme/deep')
   let below: Descriptor[] = [image]
-  // As many ways to the image as 30 to the power of 3.
+  // The image can be reached by 30 to the power of 3 paths.
   for (const level of ['c', 'b', 'a']) {
     const same = below
     below = []
@@ -234,7 +234,7 @@ test('accepts an index with the maximum number of images, and answers requests a
   )
   const layer = await pusher.pushBlob('acme/wide', 'a layer')
   const images: Descriptor[] = []
-  // All but the last are for one architecture, which the index does not name.
+  // All images except the last are for one architecture, which the index does not contain.
   const push = async (i: number) => {
     const annotations = { number: String(i) }
     const config = configs[i === 1999 ? 1 : 0]!

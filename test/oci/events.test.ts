@@ -168,7 +168,7 @@ test('limits events of pulls and refused pushes per organization and minute, and
       return event.group === group && (event.type.endsWith('.pull.v1') || event.body.error)
     }).length
   const pull = (count: number) => repeat(count, () => puller.ok(200, 'GET', `${name}/manifests/v1`))
-  // No subscription wants these yet, so they do not use up the limit for wanted ones.
+  // No subscription selects these events yet, so they do not count for the limit.
   await pull(5)
   await app.registryEvents.flush()
   for (const group of [org, other]) await seed.subscription(group.uid)
@@ -239,7 +239,7 @@ test('each tag change adds a tag history row and an event, at each entry point',
     const { status, text } = await answer
     assert.equal(status, 200, text)
   }
-  // Name of the change, the call, the number of new rows, and the subjects of the events.
+  // Name of the change, the request, the number of new rows, and the subjects of the events.
   const doors: [string, () => Promise<unknown>, number, string[]][] = [
     ['a push makes a tag', push('v2', first.digest), 1, ['push']],
     ['a push moves a tag', push('v2', second.digest), 1, ['push']],
@@ -295,7 +295,7 @@ test('the deletion event of a manifest or blob has digest, repository and actor'
   const events = await eventsDuring(registry, async () => {
     await pusher.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
     await pusher.ok(202, 'DELETE', `${name}/blobs/${blob.digest}`)
-    // The upload had no event, and has changed nothing.
+    // The upload sent no event, and changed nothing.
     await pusher.ok(204, 'DELETE', location)
   })
   const [tag, ...contents] = events

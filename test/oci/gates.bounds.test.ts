@@ -1,4 +1,4 @@
-// Gates that deny unknown contents also deny images with more findings than are stored or read.
+// Admission policies that deny unknown contents also deny images with more findings than are stored or read.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
@@ -22,7 +22,7 @@ const ecosystem = 'Alpine:v3.19'
 const records = Array.from({ length: 100 }, (_, i) => recordAbout(`CVE-2026-${i}`, ecosystem, 'big', '2-r0'))
 
 /**
- * Pushes an image with the given number of packages with a hundred findings each, to a repo whose gate denies exploited
+ * Pushes an image with packages with a hundred findings each. The admission policy of its repository denies exploited
  * vulnerabilities.
  */
 async function scene(name: string, packages: number) {

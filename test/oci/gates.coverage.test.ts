@@ -1,4 +1,4 @@
-// Verdicts of gates and lists of findings: everything compared, not scanned, or of unknown severity.
+// Verdicts of admission policies and lists of findings: completely compared, not scanned, or of unknown severity.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -12,7 +12,7 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, pythonPackage, readSource, recordAbout } from '../support/scanning.ts'
 
 let registry: TestRegistry
-/** Verdicts are remembered for a moment of this clock. */
+/** Verdicts are cached for a short time of this clock. */
 let machine = 0
 let operator: Client
 before(async () => {
@@ -113,7 +113,7 @@ test('reports an image whose packages were all compared as scanned', async () =>
 test('a search does not report an image without packages as compared', async () => {
   const made = await scene(alpine('musl 8-r0'))
   const digest = await pushAndScan(registry, made.name, { 'etc/hostname': 'empty' }, 'empty')
-  // The row of an image in which a list of packages is found that is empty.
+  // The row of an image with an empty package list.
   await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_contents SET state = 1 WHERE digest = ${digest}`))
   const { gaps } = await findingsOf({ ...made, digest })
   assert.deepEqual(

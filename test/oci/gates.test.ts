@@ -1,4 +1,4 @@
-// Admission gates: denied and allowed pulls for each kind of rule, and the required rights.
+// Admission policies: denied and allowed pulls for each kind of rule, and the required permissions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
@@ -33,7 +33,7 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** Tokens are of the time at hand. */
+/** Tokens are issued for the current test time. */
 async function on(days: number): Promise<void> {
   now = start + days * day
   machine += 60_000
@@ -47,7 +47,7 @@ const zlib = 'zlib 1-r0'
 const layer = (...lines: string[]): LayerEntries => apkLayer('alpine', '3.19.1', lines)
 
 let count = 0
-/** A repository with an image that was read and compared, and a gate. */
+/** A repository with an admission policy, and an image that was read and compared. */
 async function scene(gate: Json, lines: readonly string[] = [openssl, zlib], mode = 'ENFORCE') {
   const name = `acme/gated${count++}`
   const digest = await pushAndScan(registry, name, layer(...lines, `only${count} 1-r0`), 'latest')
@@ -283,7 +283,7 @@ test('an exemption allows a digest and its children until it expires', async () 
   assert.deepEqual([said!.result, said!.parameters.exception], ['RESULT_ALLOWED', made.uid])
   await on(49.99)
   assert.deepEqual(await states(), [200, 200, 200])
-  // No cache is refreshed in between.
+  // No cache is refreshed between the two requests.
   now = start + 50 * day - 1
   assert.deepEqual(await states(), [200, 200, 200], 'a moment before its end')
   now += 1
@@ -436,7 +436,7 @@ test('a pull without policies runs no further queries', async () => {
   clock += 100
   const asked = await askedWhile(plain.app, async () => {
     for (let i = 0; i < 18; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
-    // This one is pulled for the first time: where its tag points to and its manifest are asked for.
+    // The first pull of this image queries the digest of its tag and its manifest.
     await plain.puller.ok(200, 'GET', 'acme/app/manifests/other')
   })
   assert.ok(asked.length <= 20, asked.join('\n'))
@@ -450,7 +450,7 @@ test('a pull without policies runs no further queries', async () => {
   )
 })
 
-/** The queries that are made meanwhile. */
+/** Queries during the work. */
 async function askedWhile({ db }: typeof registry.app, work: () => Promise<void>): Promise<string[]> {
   const asked: string[] = []
   const seen = db as unknown as Record<string, unknown>

@@ -1,4 +1,4 @@
-// The history of a tag as clients of the registry read it: at our own path, and at that of the draft.
+// The history of a tag for registry clients: at the path of this server, and at the path of the draft.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
@@ -27,7 +27,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const minute = (i: number): string => new Date(start + i * 60_000).toISOString()
 
-/** Moves a tag once a minute, to a digest of its own each time. */
+/** Updates a tag once a minute, to a new digest each time. */
 async function moves(repo: string, tag: string, count: number): Promise<string[]> {
   const digests: string[] = []
   for (let i = 0; i < count; i++) {

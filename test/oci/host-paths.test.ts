@@ -1,4 +1,4 @@
-// The setting of hosts that stand for a view, a place, or both.
+// The setting for hosts that select a view, a folder, or both.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from '#config.ts'

@@ -1,4 +1,4 @@
-// Hostile input: it is answered with the errors of OCI, leaves nothing behind, and the server continues.
+// Hostile input: the server responds with OCI errors, stores nothing, and continues to work.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
@@ -65,7 +65,7 @@ test('refuses malformed manifests with the reason', async () => {
     JSON.stringify({ ...good, artifactType: 'x'.repeat(300) }),
     JSON.stringify({ ...good, layers: Array.from({ length: 1001 }, () => config) }),
     JSON.stringify(good).replace('"layers"', '"layers":[],"layers"'),
-    // Go takes each of these for the member that it is spelt like.
+    // Go's JSON parser treats each of these names as the member with similar spelling.
     JSON.stringify({ ...good, Layers: [] }),
     JSON.stringify({ ...good, config: { ...config, MediaType: types.config } }),
     JSON.stringify({ ...good, layers: [{ ...config, \u017fize: 5 }] }),

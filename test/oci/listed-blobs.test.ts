@@ -1,4 +1,4 @@
-// Indexes that list blobs, such as caches of BuildKit, and parts of an index that cannot be deleted.
+// Indexes that list blobs, such as BuildKit caches, and parts of an index that cannot be deleted.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
@@ -139,7 +139,7 @@ test('refuses pulls of blobs that only a quarantined index lists, until its rele
   for (const path of [`manifests/${digest}`, `blobs/${layer.digest}`]) assert.equal(await statusOf(path), 200)
 })
 
-// Tokens do not last as long as the days that pass from here on, so these places are made before.
+// Tokens expire before the following days are over, so the repositories are created now.
 const [ofRule, ofPlan, ofCollection] = [await place(), await place(), await place()]
 
 test('a cooldown policy allows the blobs in an index as soon as it allows the index', async () => {

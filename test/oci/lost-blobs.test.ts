@@ -1,4 +1,4 @@
-// Blobs whose file is lost: clients get 404, and a push of the same content restores it.
+// Blobs whose file is lost: clients get 404, and pushing the same content restores the blob.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
@@ -11,7 +11,7 @@ const name = 'acme/app'
 const content = 'x'.repeat(3000)
 const digest = digestOf(content)
 
-/** A registry that has the blob in two repos, and has lost its file. */
+/** A registry with the blob in two repositories, and without its file. */
 async function startAfterLoss() {
   const registry = await startRegistry()
   const log = captureLog('error')
@@ -28,7 +28,7 @@ async function startAfterLoss() {
   }
   const lose = async () => {
     await registry.app.blobs.remove(await locationOf())
-    // A HEAD does not ask the bucket, so another request must have found the loss.
+    // HEAD does not ask the bucket, so another request must detect the loss first.
     await registry.app.blobs.has({ location: await locationOf(), size: content.length })
   }
   await lose()

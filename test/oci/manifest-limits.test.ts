@@ -1,4 +1,4 @@
-// Limits on the size of manifests. Larger ones that earlier versions have accepted stay readable.
+// Limits on the size of manifests. Larger manifests from earlier versions stay readable.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readManifest } from '#domains/registry/manifests/manifest-document.ts'
@@ -30,7 +30,7 @@ const push = (manifest: Json) => {
   const body = JSON.stringify(manifest)
   return put(body, digestOf(body), manifest.mediaType)
 }
-/** A descriptor of content that is not there. */
+/** A descriptor of content that does not exist. */
 const absent = (i: number, more: Json = {}): Descriptor => {
   return { mediaType: types.image, size: 500, digest: `sha256:${i.toString(16).padStart(64, '0')}`, ...more }
 }
@@ -77,7 +77,7 @@ test('an annotations object has at most 1,000 entries, at each level', async () 
 
 test('a manifest has at most 20,000 members and elements, and 32 levels', async () => {
   const bare = imageOf(config, [], { other: [] })
-  // Members of the manifest, and those of its config.
+  // Members of the manifest, and members of its config.
   const members = Object.keys(bare).length + 3
   const of = (count: number) => ({ ...bare, other: Array.from({ length: count }, () => 0) })
   assert.equal((await push(of(20_000 - members))).status, 201)
@@ -97,7 +97,7 @@ test('accepts an index with 2,000 manifests with platforms and annotations, and 
   const { body } = await registry.puller.ok(200, 'GET', `${name}/manifests/${digestOf(JSON.stringify(index))}`)
   assert.equal(body.manifests.length, 2000)
   await refused(indexOf([...entries, absent(2000)]), /manifests must have at most 2000 entries/)
-  // With fewer manifests the limit applies to their members together.
+  // With fewer manifests, the limit on the total number of members applies.
   const few = Array.from({ length: 50 }, (_, i) => absent(i, { annotations: annotationsOf(500) }))
   await refused(indexOf(few), /more than 20000 JSON members/)
 })
@@ -159,6 +159,6 @@ test('a stored manifest above the limits can be pulled, tagged, listed and expla
   )
   ok(await operator.get(`/registry/v2/repos/${uid}/digests/${digest}/size`))
   ok(await operator.get(`/registry/v2/repos/${uid}/resolvedTags/old`))
-  // Not in another repository, which has never had it.
+  // Another repository, which never had the manifest, refuses it.
   assert.equal((await put(content.toString(), 'old', types.image)).status, 400)
 })

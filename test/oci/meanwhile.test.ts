@@ -1,4 +1,4 @@
-// Requests that other clients send while the body of a push is still arriving.
+// Requests of other clients while the body of a push arrives.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { codeOf, digestOf, registryClient, startRegistry, type TestRegistry } fr
 const name = 'acme/app'
 const uploads = `/v2/${name}/blobs/uploads/`
 
-/** The same app with another store of blobs, and a way to send a body in two pieces. */
+/** The same app with another blob store, and a function that sends a body in two parts. */
 async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, config: Partial<Config> = {}) {
   const app = { ...registry.app, blobs: { ...registry.app.blobs, ...blobs } }
   const server = await startServer({ ...app, config: { ...app.config, ...config, url: registry.url } })
@@ -26,7 +26,7 @@ async function serveWith(registry: TestRegistry, blobs: Partial<Blobs>, config: 
   return { client, port: server.port, [Symbol.asyncDispose]: () => server.close() }
 }
 
-/** Sends the first piece and waits until the server takes it; `end` sends the rest and answers with the status. */
+/** Sends the first part and waits until the server has read it. `end` sends the rest and returns the status. */
 async function beginBody(registry: TestRegistry, method: string, path: string, first: string) {
   const begun = Promise.withResolvers<void>()
   const server = await serveWith(registry, {
@@ -58,7 +58,7 @@ test('a part that arrives while the last part is sent counts in the size of the 
   const end = await beginBody(registry, 'PUT', `${location}?digest=${digest}`, 'second')
   await pusher.ok(202, 'PATCH', location, { body: 'first half, ' })
   assert.equal(await end(' half'), 201)
-  // A wrong size would be served to everybody who has the same content.
+  // All repositories with the same content would return a wrong size.
   await pusher.ok(201, 'POST', `/v2/acme/other/blobs/uploads/?mount=${digest}&from=${name}`)
   assert.equal((await pusher.ok(200, 'GET', `acme/other/blobs/${digest}`)).bytes.toString(), content)
 })
@@ -208,7 +208,7 @@ test('HTTP/2: stops a body without new bytes', async () => {
     await once(stream, 'close')
   }
   session.destroy()
-  // The bytes before the silence count, and the upload continues after them.
+  // Bytes before the silence are stored, and the upload continues after them.
   const range = async () => (await registry.pusher.ok(204, 'GET', location)).headers.range
   for (let tries = 0; (await range()) !== '0-2' && tries < 3000; tries++) await sleep(10)
   await registry.pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`, { body: 'def' })

@@ -14,7 +14,7 @@ import { answering, localUpstreams, startUpstream, type TestUpstream } from '../
 
 const minute = 60_000
 let shift = 0
-// Hosts have had their rest whenever the test asks again.
+// The test advances the clock so far that the rate limits of hosts always allow its requests.
 const monotonic = () => performance.now() * 1000 + shift
 const registry = await startRegistry({ ...localUpstreams, monotonic })
 after(() => registry[Symbol.asyncDispose]())
@@ -128,7 +128,7 @@ test('upstream changes do not change the ETag of a mirror; changes by members do
   there.breakWith(answering(503))
   await bring(61 * minute)
   await look()
-  // Each of these was something else at some time.
+  // Each of these values was different at some time.
   const fields = [
     'state',
     'problem',
@@ -231,7 +231,7 @@ test('copies nothing above the quota, and the mirror status shows this', async (
   )
 })
 
-/** Blobs do not come until `go`. */
+/** Blobs do not arrive until `go` is called. */
 function stall(there: TestUpstream) {
   const [asked, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   there.breakWith((req, res) => {
@@ -323,10 +323,10 @@ test('copies only the configured platforms of an index ahead, and other platform
   const here = new Set(rows.map(({ digest }) => digest))
   const wanted = [arm, v7, sbom, attestations[1]].map(({ image }) => image.digest)
   assert.deepEqual([...here].sort(), [index.digest, ...wanted].sort())
-  // A client on another platform gets its image too, as long as the upstream has it.
+  // A client on another platform gets its image too, while the upstream has it.
   await puller.ok(200, 'GET', `${name}/manifests/${amd.image.digest}`)
   for (const digest of blobsOf(amd)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
-  // All of the content is copied once that is requested.
+  // All content is copied after the mode requests it.
   ok(await follow({ platforms: [] }))
   await bring()
   there.contents.clear()
@@ -344,7 +344,7 @@ for (const round of [0, 3]) {
     const index = there.add(JSON.stringify(indexOf(entries)), types.index)
     there.tags.set('1.0', index.digest)
     let changed: Promise<void> | undefined
-    // By then all that was asked for is here.
+    // All requested platforms are copied by then.
     there.breakWith((req, res) => {
       if (changed || !req.url!.includes('/referrers/')) return false
       changed = follow({ platforms: [] }).then((answer) => {
@@ -396,7 +396,7 @@ test('a default platform variant equals no variant, and an index without the con
   const { waitingCount, fetchProblem } = await followOf(repo)
   const problem = 'an index has no image for the configured platforms'
   assert.deepEqual([waitingCount, fetchProblem], [1, problem])
-  // Asked for later, it comes at once.
+  // A platform requested later is copied at once.
   ok(await follow({ platforms: ['linux/amd64', 'windows/amd64'] }))
   await bring()
   assert.deepEqual([(await followOf(repo)).waitingCount, (await here()).includes(windows.image.digest)], [0, true])

@@ -1,4 +1,4 @@
-// Hostile upstreams, one of each kind in watch mode and one in a mode that copies content. test/fuzz/upstreams.ts runs all kinds
+// Hostile upstreams of each kind, one in watch mode and one in a mode that copies content. test/fuzz/upstreams.ts runs all kinds
 // in all modes.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'

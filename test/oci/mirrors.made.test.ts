@@ -1,4 +1,4 @@
-// Repositories that a pull creates below a group with an upstream that has the image.
+// Repositories created by a pull, below a group with an upstream that has the image.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ok } from '../support/expect.ts'
@@ -18,7 +18,7 @@ after(() => registry[Symbol.asyncDispose]())
 const { puller, operator, org } = registry
 
 let count = 0
-/** A group whose upstream makes repositories. */
+/** A group with an upstream that creates repositories. */
 async function scene(body: Json = {}, at: TestRegistry = registry) {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
@@ -43,7 +43,7 @@ test('pulling an image of the upstream creates its folders and its repository as
   assert.deepEqual([repo.name, more.length], ['app', 0])
   const follow = ok(await operator.get(`/registry/v2/repos/${repo.uid}/follow`))
   assert.deepEqual([follow.upstreamUid, follow.path, follow.mode], [upstream.uid, 'team/app', 'MODE_ON_DEMAND'])
-  // By digest as well, and another one of the same folder.
+  // Pulls by digest too, and another image of the same folder.
   await puller.ok(200, 'GET', `${path}/team/tool/manifests/${image.digest}`)
   await puller.ok(200, 'HEAD', `${path}/other/manifests/1.0`)
   assert.deepEqual((await below(group)).map(({ name }: Json) => name).sort(), ['app', 'other', 'tool'])
@@ -112,7 +112,7 @@ test('uses the upstream of the nearest group, and of several the first by name t
 test('a pull creates folders only to the usual depth, and does not ask the upstream for deeper paths', async () => {
   const { there, group, path } = await scene()
   publishAt(there, '1.0')
-  // Two groups are above, and ten are the most.
+  // Two groups are above, and the maximum depth is ten.
   const folders = (many: number) => Array.from({ length: many }, () => 'a').join('/')
   for (const many of [9, 100]) {
     const answer = await puller.call('GET', `${path}/${folders(many)}/app/manifests/1.0`)

@@ -1,4 +1,4 @@
-// Mirrors on demand: content that a pull copies, once only, and content that is never stored.
+// On-demand mirrors: content that a pull copies only once, and content that is never stored.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
@@ -139,7 +139,7 @@ test('serves copied content with a warning while the upstream is unavailable, fo
     const stale = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
     assert.equal(stale.headers['docker-content-digest'], image.digest)
     assert.match(String(stale.headers.warning), /^299 - "the tag was last checked at the upstream at 20/)
-    // The host is left alone after some of these; the next one asks again.
+    // After some of these faults the server pauses requests to the host. Advancing the clock ends the pause.
     shift += 1000
   }
   there.breakWith((_req, res) => {
@@ -333,7 +333,7 @@ test('a blob that is being copied does not block the manifest of the same digest
   await asked.promise
   const ended = blob.then(() => 'the blob ended first')
   const manifest = puller.call('GET', `${name}/manifests/${image.digest}`)
-  // In any case the blob continues once the manifest has had its time.
+  // After this time the copy of the blob continues in any case.
   const late = setTimeout(waiting.resolve, 20_000)
   assert.equal(await Promise.race([manifest.then(({ status }) => status), ended]), 200)
   clearTimeout(late)
@@ -361,7 +361,7 @@ test('a client that does not read blocks no other client, and can still read all
   assert.equal(there.count(`GET /v2/app/blobs/${digest}`), 1)
 })
 
-/** Delays the answer of the upstream for that manifest until `release`; `held` resolves once a request waits for it. */
+/** Delays the upstream response for this manifest until `release`. `held` resolves once a request waits for it. */
 function holdManifest(there: TestUpstream, digest: string) {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   there.breakWith((req, res) => {

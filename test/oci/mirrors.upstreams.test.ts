@@ -1,4 +1,4 @@
-// Mirrors of registries that answer in their own ways, as existing products do.
+// Mirrors of registries with unusual responses, as existing products send them.
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
@@ -252,7 +252,7 @@ const links: Record<string, string | string[]> = {
   'another parameter before': `${next}; title="n"; rel="next"`,
 }
 
-/** Two pages of tags, of which the first names the other with this header. */
+/** Two pages of tags. The first page links to the second with this header. */
 function paged(link: string | string[]) {
   return (): Fault => (req, res) => {
     const url = new URL(req.url ?? '/', 'http://upstream.invalid')

@@ -1,4 +1,4 @@
-// Mounting: a blob that another repository has need not be sent.
+// Mounts: a blob in another repository does not have to be sent again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { roleUids } from '../support/pinfold.ts'

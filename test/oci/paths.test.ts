@@ -53,6 +53,6 @@ test('after a rename of an organization or a folder, only the new path works, at
     assert.deepEqual(await answers(next), [200], next)
     path = next
   }
-  // By its uids the repo has the same path as before.
+  // By its uids, the repository keeps its path.
   assert.deepEqual(await answers(`${org.uid}/${team.uid.split('/')[1]}/app`), [200])
 })

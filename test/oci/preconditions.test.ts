@@ -147,7 +147,7 @@ test('rejects an update of an immutable tag even if If-Match is correct', async 
       [409, undefined, { until: null, ...detail }],
     )
   }
-  // A move to the present digest changes nothing, so only the precondition remains.
+  // An update to the current digest changes nothing, so only the precondition is checked.
   const same = await put('fixed', first, { 'if-match': quoted(second) })
   assert.deepEqual([same.status, same.headers.etag], [412, quoted(first)])
   assert.deepEqual([await digestAt('fixed'), await movesOf('fixed')], [first.digest, before])
@@ -160,13 +160,13 @@ test('one of several clients that update a tag from the same digest succeeds in 
   await put('raced', made!)
   const images: Descriptor[] = []
   for (let i = 0; i < writers; i++) images.push(await image(`racer ${i}`))
-  // Each has a connection of its own.
+  // Each client has a separate connection.
   const { uid } = await registry.seed.member(registry.org.uid, roleUids.push)
   const clients = await Promise.all(images.map(() => registry.registryAs(uid)))
   const path: string[] = [made!.digest]
   for (let round = 0; round < rounds; round++) {
     const from = path.at(-1)!
-    // Back to where it is would be no move.
+    // An update to the current digest would not count as an update.
     const racers = images.filter(({ digest }) => digest !== from)
     const answers = await Promise.all(
       racers.map((to, i) => put('raced', to, { 'if-match': `"${from}"` }, clients[i] as never)),

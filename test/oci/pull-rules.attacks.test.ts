@@ -1,4 +1,4 @@
-// Named attacks on a cooldown policy: a caller that it binds gets no image that is too young, in any way.
+// Named attacks on a cooldown policy: a bound caller gets no image that is too young, by any request.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -23,9 +23,9 @@ const start = Date.parse('2026-06-01T00:00:00.000Z')
 let now = start
 let registry: Awaited<ReturnType<typeof startRegistry>>
 let runner: string
-/** Caller with the same rights that no rule applies to. */
+/** Caller with the same permissions, to whom no cooldown policy applies. */
 let unbound: string
-/** Caller that the rule of the organization does not apply to. */
+/** Caller to whom the policy of the organization does not apply. */
 let copier: string
 let rule: Json
 
@@ -46,7 +46,7 @@ async function on(days: number): Promise<RegistryClient> {
   return registry.registryAs(operatorUid)
 }
 
-/** Result of an attack: a repository with a good image at `stable`, and the content of it that must not be served. */
+/** Result of an attack: a repository with a good image at `stable`, and the content that must not be served. */
 type Scene = { name: string; good: Descriptor; bad: Descriptor; tags: string[]; blobs: string[] }
 type Attack = (scene: {
   name: string
@@ -259,12 +259,12 @@ async function sceneOf(attack: Attack): Promise<Scene> {
   return { name, good, tags: ['stable'], blobs: [], ...(await attack({ name, good })) }
 }
 
-/** Ways by which a caller gets the content, and failures of the others. */
+/** Requests by which the caller gets the content, and errors of the other requests. */
 async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; broken: string[] }> {
   const client = await registry.registryAs(uid)
   const [had, broken] = [new Set<string>(), [] as string[]]
   for (const [i, [name, way]] of Object.entries(ways).entries()) {
-    // Each caller has its own target, since content that was mounted before would be there.
+    // Each caller has a separate target, because content mounted earlier would be available.
     const to = `acme/${uid === runner ? 'bound' : 'unbound'}-${i}`
     for (const [method, path, also] of way(scene, to)) {
       const reply = await client.call(method, path, also)
@@ -277,7 +277,7 @@ async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; br
   return { had, broken }
 }
 
-/** Attacks and ways that succeed without a rule. A rule can only prevent these. */
+/** Attacks and requests that succeed without a policy. A policy can prevent only these. */
 const possible = new Set<string>()
 for (const [name, attack] of Object.entries(attacks)) {
   test(`${name} cannot get a young image in any way`, async () => {

@@ -320,7 +320,7 @@ test('a pull without policies runs no further queries', async () => {
   clock += 100
   asked.length = 0
   for (let i = 0; i < 18; i++) await plain.puller.ok(200, 'GET', 'acme/app/manifests/stable')
-  // This one is pulled for the first time: where its tag points to and its manifest are asked for.
+  // The first pull of this image queries the digest of its tag and its manifest.
   await plain.puller.ok(200, 'GET', 'acme/app/manifests/other')
   assert.ok(asked.length <= 20, asked.join('\n'))
   assert.ok(

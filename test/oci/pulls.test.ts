@@ -1,4 +1,4 @@
-// Records of a pull: it is always counted, and is an event only if a subscription or stream wants it.
+// Records of a pull: each pull is counted, and sends an event only if a subscription or stream selects it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -95,7 +95,7 @@ test('a million pulls of one manifest use one row, and pulls of very many caller
     many.reduce((sum, { gets, checks }) => sum + gets + checks, 0),
     301 + 151,
   )
-  // The anonymous caller always has a row of its own, however late it comes.
+  // The anonymous caller always has a separate row, however late the first pull is.
   for (const caller of callers) app.usage.note(3, 'sha256:c', caller, 'GET', now)
   await app.usage.flush()
   app.usage.note(3, 'sha256:c', '', 'GET', now)
@@ -192,7 +192,7 @@ test('a pull sends an event as soon as a subscription selects it, and is also co
   assert.equal(await pulls(), 1, 'a pattern')
   for (const { uid } of [elsewhere, above]) await operator.delete(`/events/v2/subscriptions/${uid}`)
   assert.equal(await pulls(), 0, 'it is deleted')
-  // Between two writes: the pull before the subscription was known is no event.
+  // Between two writes: a pull before the subscription was known sends no event.
   await pullOnce()
   const own = await seed.subscription(team.uid)
   await pullOnce()
@@ -251,7 +251,7 @@ test('a subscription change on another server has effect after half a second', a
   const { db } = registry.app
   const { org, seed } = registry
   let now = 0
-  // As on a server that the commits of this one are not told to.
+  // Simulates another server, which gets no signal of commits on this one.
   const apart = { ...db, all: db.all.bind(db), get: db.get.bind(db), shared: true, onCommit: () => {} } as typeof db
   const audience = createAudience(
     apart,
@@ -284,7 +284,7 @@ test('deletes old counts, except the latest ones of an existing manifest', async
   await write(gone.digest, days.slice(0, 2))
   const busy = `sha256:${randomBytes(32).toString('hex')}`
   await write(busy, days)
-  // More than are looked at in one step.
+  // More rows than one batch reads.
   for (let i = 0; i < 1200; i++) app.usage.note(repo + 1, `sha256:${i}`, '', 'GET', '2025-01-01T00')
   await app.usage.flush()
   await registryOperator.ok(202, 'DELETE', `${name}/manifests/${gone.digest}`)

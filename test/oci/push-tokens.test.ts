@@ -38,7 +38,7 @@ async function client(pinfold: Pinfold, made: Made, path: string) {
   return registryClient(`http://127.0.0.1:${pinfold.port}`, token as string)
 }
 
-/** Creates a person with an account, who has the role in a group. */
+/** Creates a person with an account and the role in a group. */
 async function person(pinfold: Pinfold, group: string, role: string): Promise<{ uid: string; client: Client }> {
   const { uid } = await pinfold.seed.person()
   await pinfold.seed.binding(group, uid, role)
@@ -131,7 +131,7 @@ test('a token never has more rights than its creator has now, and ends with the 
   ok(await operator.delete(`/iam/v2/identities/${uid}`))
   assert.equal((await ask(registry, made, 'repository:acme/app:pull')).status, 401)
   assert.equal((await kept.call('GET', 'acme/app/tags/list')).status, 401)
-  // A person who registers the same account again has none of its former passwords.
+  // A person who registers the same account again gets none of the former passwords.
   const rows = await registry.app.db.all(sql`SELECT uid FROM push_tokens`)
   assert.deepEqual(rows, [])
 })
@@ -227,7 +227,7 @@ test('creating a token requires its capabilities, from bindings and in a token w
   assertError(await narrowed.delete(`/control/v1/pushTokens/${mine.token.uid}`), 403, 7, 'NARROWED_TOKEN')
   ok(await puller.delete(`/control/v1/pushTokens/${mine.token.uid}`))
 
-  // A workload gets no password without the right to create identities.
+  // A workload cannot create a password without permission to create identities.
   const workload = await seed.member(org.uid, roleUids.push)
   const machine = await registry.as(workload.uid)
   const denied = await machine.post(path, { name: 'x' })
@@ -339,7 +339,7 @@ test('a session that ends during the request creates no push token', async () =>
   scene.somebody()
   const mine = await scene.client()
   ok(await mine.get('/control/v1/pushTokens'))
-  // Another server ends it: this one still knows it for half a second.
+  // Another server ends the session. This server still accepts it for half a second.
   await pinfold.app.db.tx((tx) => tx.run(sql`DELETE FROM sessions`))
   assert.equal((await mine.post(`/control/v1/pushTokens/${org.uid}`, { name: 'late' })).status, 401)
   assert.deepEqual(await pinfold.app.db.all(sql`SELECT uid FROM push_tokens`), [])

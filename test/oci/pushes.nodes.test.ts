@@ -1,4 +1,4 @@
-// Pushes, deletions and collections that meet in one repo, at two servers where the database allows it.
+// Concurrent pushes, deletions and collections in one repository, on two servers if the database supports it.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -79,7 +79,7 @@ test('a garbage collection during the push of a manifest keeps its blobs', { ski
   await checkUsage(registry)
 })
 
-/** As another server would hold it. */
+/** Locks the row like another server. */
 async function holdRepo(
   { app }: TestRegistry,
   id: number,
@@ -172,7 +172,7 @@ test('a tag that many clients push, update and delete on two servers always equa
   }
   await atOnce(8, 80, turn)
   for (const status of statuses) assert.ok([201, 202, 404].includes(status), `answered ${status}`)
-  // The job that reads images has transactions of its own.
+  // The job that reads images uses separate transactions.
   assert.ok(retries() - before <= 20, `${retries() - before} transactions ran again`)
 
   const repo = await repoOf(registry)
@@ -205,7 +205,7 @@ test('an organization never stores more than its quota, on any of its servers', 
   const replies = await Promise.all(
     Array.from({ length: 16 }, (_, i) => {
       const body = randomBytes(1000)
-      // The repos are different, since pushes to the same one wait for each other anyway.
+      // Uses different repositories, because pushes to the same one wait for each other anyway.
       return doors[i % 2]!.call('POST', `acme/r${i % 4}/blobs/uploads/?digest=${digestOf(body)}`, { body })
     }),
   )

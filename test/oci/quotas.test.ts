@@ -74,7 +74,7 @@ test('counts the content of an organization once, and refuses bytes above the qu
   assert.equal((await used(registry)).bytes, 1000)
   const again = { body: text(400, 'z') }
   assertRefused(await pusher.call('POST', `${uploads}?digest=${digestOf(again.body)}`, again), 'bytes', 1000, 1000)
-  // A mount of content that the organization already has adds nothing.
+  // Mounting content that the organization already has adds no usage.
   await pusher.ok(201, 'POST', `acme/third/blobs/uploads/?mount=${digestOf(text(600))}&from=${name}`)
   await pusher.ok(202, 'DELETE', `${name}/blobs/${digestOf(text(600))}`)
   assert.equal((await used(registry)).bytes, 1000, 'two more repos have it')
@@ -131,11 +131,11 @@ test('refuses a length above the quota before the body arrives, and a body witho
   )
   const answered = new Promise<number>((resolve) => {
     stream.once('response', (headers) => resolve(Number(headers[':status'])))
-    // Without an answer, the server closes the stream in its own time.
+    // Without a response, the server closes the stream at its own timeout.
     stream.once('close', () => resolve(0))
   })
   stream.on('error', () => {})
-  // More than fits, and no end.
+  // An endless body, larger than the quota.
   stream.write(Buffer.alloc(100_001))
   const status = await answered
   session.destroy()
@@ -162,7 +162,7 @@ test('only one of several concurrent pushes succeeds if they fit into the quota 
     assert.deepEqual(statuses, [201, 403, 403], `round ${round}`)
     assert.equal((await used(registry)).bytes, limit - 100 + 61)
   }
-  // No body is read for a mount, so the database alone decides.
+  // A mount has no body, so only the database check applies.
   const { registryOperator } = registry
   await registry.seed.group('', { name: 'other' })
   const layers = await Promise.all(
@@ -176,7 +176,7 @@ test('only one of several concurrent pushes succeeds if they fit into the quota 
   await checkUsage(registry)
 })
 
-/** Serves the same app with a disk whose given step waits until the test continues it. */
+/** Serves the same app with a disk. The given disk operation waits until the test continues it. */
 async function serveSlow(
   { app, url, pusher }: TestRegistry,
   step: 'hold' | 'keep',
@@ -199,7 +199,7 @@ async function serveSlow(
   return { client, reached, opened, [Symbol.asyncDispose]: () => server.close() }
 }
 
-/** A piece, or a blob in the request that closes its upload. */
+/** A part, or a blob in the request that completes its upload. */
 const sendFor = (step: 'hold' | 'keep', by: RegistryClient, to: string, body: string) =>
   step === 'hold' ? by.call('PATCH', to, { body }) : by.call('PUT', `${to}?digest=${digestOf(body)}`, { body })
 
@@ -287,7 +287,7 @@ test('a mount and a manifest count for the quota like a push', async () => {
   await pusher.ok(404, 'HEAD', `${name}/manifests/v1`)
   await set(registry, { bytes: manifest.length + 2 })
   await pusher.ok(201, 'PUT', `${name}/manifests/v1`, put)
-  // It is there already, so a second tag adds nothing.
+  // The image already exists, so a second tag adds no usage.
   await pusher.ok(201, 'PUT', `${name}/manifests/v2`, put)
   assert.equal((await used(registry)).bytes, manifest.length + 2)
   await checkUsage(registry)
@@ -305,10 +305,10 @@ test('an organization above a lowered quota keeps its content and allows pulls a
   const more = await pusher.call('POST', `${uploads}?digest=${digestOf('more')}`, { body: 'more' })
   assertRefused(more, 'bytes', before.bytes!, 10)
   assertRefused(await pusher.call('POST', uploads), 'uploads', 1, 1)
-  // A tag moves to what is there.
+  // Updates a tag to an existing digest.
   const { bytes } = await puller.ok(200, 'GET', `${name}/manifests/v1`)
   await pusher.ok(201, 'PUT', `${name}/manifests/v2`, { body: bytes, headers: { 'content-type': types.image } })
-  // The received bytes of an upload were counted already, and may be kept.
+  // The received bytes of an upload are already counted, and can be stored.
   await pusher.ok(201, 'PUT', `${open}?digest=${digestOf(text(50))}`)
   assert.deepEqual(await used(registry), { ...before, uploads: 0 })
   await pusher.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)

@@ -1,4 +1,4 @@
-// Realm of a challenge: the host that the client has used, if it is one of this server, and else the URL.
+// Realm of a challenge: the host name that the client used if it belongs to this server, otherwise the URL.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startPinfold } from '../support/pinfold.ts'
@@ -9,7 +9,7 @@ type Server = { port: number; listenPort: number }
 
 const partsOf = (header: unknown) => /^Bearer realm="([^"]*)",service="([^"]*)"/.exec(String(header))?.slice(1)
 
-/** The realm and the service of the challenge that a client gets which sends these headers. */
+/** The realm and the service in the challenge for a request with these headers. */
 async function challengeOf({ listenPort }: Server, headers: Headers): Promise<string[] | undefined> {
   const answer = await registryClient(`http://127.0.0.1:${listenPort}`, undefined).call('GET', '', { headers })
   assert.equal(answer.status, 401)
@@ -110,7 +110,7 @@ test('a trusted proxy forwards the host name of the client and TLS', async () =>
     [{ 'x-forwarded-proto': 'https' }, `https://${ours}`],
     [{ 'x-forwarded-proto': 'http' }, url],
     [{ 'x-forwarded-proto': 'javascript' }, url],
-    // Values that the client itself has sent come first in the header.
+    // Values from the client come first in the header.
     [{ 'x-forwarded-host': 'evil.example.com, registry.example.com' }, 'http://registry.example.com'],
     [{ 'x-forwarded-host': 'registry.example.com", x="' }, url],
     [{ 'x-forwarded-host': 'a b' }, url],

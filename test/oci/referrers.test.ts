@@ -43,7 +43,7 @@ test('finds artifacts by their subject manifest and by their type', async () => 
     filters: 'artifactType',
   })
   assert.deepEqual((await list('?artifactType=other')).manifests, [])
-  // An empty type filters nothing, and a plus is one.
+  // An empty type filters nothing. A plus sign stays a plus sign.
   assert.deepEqual(await list('?artifactType='), { manifests: expected, filters: undefined })
   const spdx = await put(imageOf(empty, [empty], { artifactType: 'application/spdx+json', subject }))
   for (const query of ['application/spdx+json', 'application/spdx%2Bjson']) {

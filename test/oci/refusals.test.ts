@@ -1,4 +1,4 @@
-// Log of refused requests: a sample that the owners of a group can read, and that outsiders cannot fill or change for others.
+// Log of refused requests: a sample for the owners of a group. Outsiders can neither fill the log nor change it for others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -175,7 +175,7 @@ test('many refused requests use no space of others: between writes, in the table
     for (let i = 0; i < 150; i++) {
       log.note(request(one, newUid('/'), { now: `2026-03-02T12:00:${String(round).padStart(2, '0')}.000Z` }))
     }
-    // At most a hundred refusals of outsiders are kept in an organization between two writes.
+    // Between two writes, the log keeps at most a hundred refused requests of outsiders per organization.
     assert.equal(await log.flush(), round === 0 ? 102 : 100)
   }
   const count = async (organization: string) => {
@@ -217,7 +217,7 @@ test("between two writes, strangers take no room of an organization's people, no
   log.note(request(one, person, { member: true }))
   assert.equal(await log.flush(), 101)
   assert.deepEqual(await from(one, 0), [person])
-  // A person who is noted both as outsider and as member within a second has one row.
+  // A person recorded both as outsider and as member within a second has one row.
   log.note(request(one, person, { repository: name }))
   log.note(request(one, person, { repository: name, member: true }))
   assert.equal(await log.flush(), 1)
@@ -229,7 +229,7 @@ test("between two writes, strangers take no room of an organization's people, no
   log.note(request(quiet, lone))
   assert.equal(await log.flush(), 5000)
   assert.deepEqual(await from(quiet, 1), [lone])
-  // An organization that would get as many rows as the others replaces none of theirs, since that would only exchange rows.
+  // An organization with as many rows as the others replaces none of their rows, because this would only exchange rows.
   const late = newUid('/')
   for (let i = 0; i < 50; i++) {
     const flooded = newUid('/')

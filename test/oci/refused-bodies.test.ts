@@ -1,4 +1,4 @@
-// Requests over cleartext HTTP/2 that are refused while their bodies are still coming: the answer is complete before any reset.
+// Requests over cleartext HTTP/2 refused while their bodies arrive: the response is complete before any reset.
 import assert from 'node:assert/strict'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
@@ -10,7 +10,7 @@ const registry = await startRegistry()
 after(() => registry[Symbol.asyncDispose]())
 const { hostname, port } = new URL(registry.url)
 
-/** The frames of streams that a server sends, such as `DATA END_STREAM`, and the end of the first answer. */
+/** Stream frames from the server, such as `DATA END_STREAM`, up to the end of the first response. */
 async function send(method: string, path: string, bytes: number) {
   const frames: string[] = []
   const socket = connect(Number(port), hostname)

@@ -1,4 +1,4 @@
-// A push that is refused leaves nothing behind: neither the repository that it would have made nor the folders above it.
+// A refused push leaves nothing behind: neither its repository nor the folders above it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
@@ -33,7 +33,7 @@ async function tree({ operator, org }: TestRegistry): Promise<string[]> {
 }
 const content = 'x'.repeat(500)
 const digest = digestOf(content)
-/** Each way in which a push can begin, and so make its repo. */
+/** Each first request of a push, which can create the repository. */
 const pushes = {
   upload: ({ pusher }: TestRegistry, name: string) => pusher.call('POST', `${name}/blobs/uploads/`),
   whole: ({ pusher }: TestRegistry, name: string) =>
@@ -42,7 +42,7 @@ const pushes = {
     pusher.call('POST', `${name}/blobs/uploads/?mount=${digest}&from=acme/there`),
   manifest: ({ pusher }: TestRegistry, name: string) => pushManifest({ pusher }, name, bare()),
 }
-/** It lists nothing, so it may be the first that comes. */
+/** The manifest lists no blobs, so it can be the first request. */
 const bare = () => ({ schemaVersion: 2, mediaType: types.index, manifests: [] })
 const pushManifest = ({ pusher }: Pick<TestRegistry, 'pusher'>, name: string, manifest: Json, reference = 'latest') =>
   pusher.call('PUT', `${name}/manifests/${reference}`, {
@@ -127,7 +127,7 @@ test('a push with an invalid name, parent or content creates no repository', asy
   for (const [i, [status, push]] of wrongs.entries()) {
     assert.equal((await addsNothing(registry, push)).status, status, `push ${i}`)
   }
-  // Client that may push, and may not set tags.
+  // Client with permission to push, but not to set tags.
   const role = await registry.seed.role(registry.org.uid, [
     'CAP_MANIFEST_CREATE',
     'CAP_REPO_CREATE',
@@ -206,7 +206,7 @@ test('reads the limits of an organization once for each request of a push', asyn
   assert.deepEqual(await readsOf(() => pushManifest({ pusher: { uid: '', ...client } }, 'acme/app', bare())), [201, 1])
 })
 
-/** A server on which something happens just before the next transaction. */
+/** A server on which the test runs something just before the next transaction. */
 async function interrupted(registry: TestRegistry) {
   let meanwhile: (() => Promise<unknown>) | undefined
   const { db } = registry.app
@@ -229,7 +229,7 @@ async function interrupted(registry: TestRegistry) {
 
 test('a push that loses the last free quota to another push creates no repository', async () => {
   await using registry = await startRegistry()
-  // Client that may push to one organization and pull from the other.
+  // Client with permission to push to one organization and to pull from the other.
   const { seed, registryOperator: pusher } = registry
   await seed.group('', { name: 'other' })
   await pusher.pushBlob('other/there', content)
@@ -243,7 +243,7 @@ test('a push that loses the last free quota to another push creates no repositor
   }
   for (const [i, [kind, push]] of Object.entries(ways).entries()) {
     await set(registry, { bytes: 1000 * (i + 1) })
-    // With the five bytes that are there, too little is left for anything.
+    // With the five stored bytes, the remaining quota is too small for anything.
     server.before(() => pusher.pushBlob('acme/there', `${i}`.repeat(i === 0 ? 990 : 1000)))
     const reply = await addsNothing(registry, push)
     assert.deepEqual([reply.status, reply.body.errors[0].detail.quota], [403, 'bytes'], kind)
@@ -252,7 +252,7 @@ test('a push that loses the last free quota to another push creates no repositor
   server.before(() => pusher.ok(202, 'POST', 'acme/there/blobs/uploads/'))
   const upload = await addsNothing(registry, () => pushes.upload(through, 'acme/one/app'))
   assert.deepEqual([upload.status, upload.body.errors[0].detail.quota], [403, 'uploads'])
-  // Another that makes the same is no loss.
+  // Another request that creates the same repository causes no error.
   await set(registry, { uploads: 10 })
   server.before(() => pusher.pushBlob('acme/one/app', 'by another'))
   assert.equal((await server.pusher.call('POST', mount)).status, 201)

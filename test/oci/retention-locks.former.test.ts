@@ -1,4 +1,4 @@
-// Dates that a retention rule ever gave stay after every change of the rules, also dates that only the rules of that day gave.
+// Dates of a retention rule stay after each change of the rules, also dates from rules that no longer exist.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -24,7 +24,7 @@ const change = async (uid: string, body: Json): Promise<Json> =>
   ok(await (await owner()).patch(`/registry/v2/retentionRules/${uid}`, body))
 const end = async (uid: string): Promise<Json> => ok(await (await owner()).delete(`/registry/v2/retentionRules/${uid}`))
 
-/** Date until which the digest is kept; empty if no date keeps it. */
+/** Date until which the digest is kept, or empty without a date. */
 async function untilOf({ repo }: Place, digest: string): Promise<string> {
   const { reason, until } = ok(await (await owner()).get(`/registry/v2/repos/${repo}/promises/${digest}`))
   assert.ok(reason === undefined || reason === 'PROMISED', reason)
@@ -36,7 +36,7 @@ const formerIn = async (folder: string): Promise<number> => {
   return rows.length
 }
 
-/** An image that the tag has left before there was any rule. */
+/** An image that the tag left before the first rule. */
 async function leftBefore(at: Place, tag = 'v1'): Promise<{ digest: string; client: RegistryClient }> {
   const client = await pushing()
   const { digest } = await client.pushImage(at.name, tag)
@@ -254,11 +254,11 @@ test('limits the former rules of an organization, and refuses a change above the
 })
 
 const someTags = ['v1', 'v2', 'stable', 'nightly']
-/** `tags` are those that it has or has had. */
+/** `tags` are the current and former tags of the digest. */
 type Image = { digest: string; tags: string[] }
 type Says = { tags: string[]; exceptTags: string[]; keepDaysAfter: number; untaggedDays: number; mode: string }
 
-/** Some never were a tag, most have been one or two, and four are one now; all of that before there is any rule. */
+/** Some digests never had a tag, most had one or two, and four have one now. All of this was before the first rule. */
 async function plantImages(at: Place): Promise<Image[]> {
   const images: Image[] = []
   for (let i = 0; i < 40; i++) {
@@ -278,8 +278,8 @@ async function moveTag({ repo }: Place, name: string, { digest, tags }: Image): 
 }
 
 /**
- * Days for which a rule with these values keeps an image that has left such tags, or one that was never tagged. Returns 0 if the
- * rule does not keep it.
+ * Days for which a rule with these values keeps a digest after it lost such tags, or a digest that never had a tag. Returns 0 if
+ * the rule does not keep it.
  */
 function daysOf(says: Says, { tags }: Image): number {
   if (says.mode !== 'ENFORCE') return 0
@@ -320,7 +320,7 @@ test('a date stays when rules are shortened, narrowed, turned off or deleted', a
     clock.now += random.below(4) * hour
     // The first rules protect tags that moved on, or untagged digests.
     if (random.below(3) === 0) await moveTag(at, oneOf(random, someTags), oneOf(random, images.slice(10)))
-    // Longer than any before, so that these are the dates.
+    // Longer than all rules before, so these rules determine the dates.
     days += 1 + random.below(3)
     const tags = oneOf(random, [[], ['v*'], ['nightly', 'stable'], ['v1', 'nightly']])
     const says: Says = { tags, exceptTags: [], keepDaysAfter: days, untaggedDays: days, mode: 'ENFORCE' }

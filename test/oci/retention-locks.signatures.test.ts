@@ -146,7 +146,7 @@ test('a cosign tag does not make a digest part of an image if the digest had ano
   const api = await registry.as(pusher.uid)
   ok(await api.post(`/registry/v2/tags/${at.repo}`, { name: tagOf(image, 'att'), digest: malware.digest }))
   ok(await (await owner()).post(`/registry/v2/holds/${at.folder}`, { digest: image.digest, reason: 'the court asks' }))
-  // The signature stays one though others point to it later.
+  // The signature stays a signature, although other tags point to it later.
   ok(await api.post(`/registry/v2/tags/${at.repo}`, { name: 'later', digest: signature.digest }))
   assert.equal((await remove(at, malware.digest)).status, 202)
   assert.equal((await remove(at, signature.digest)).status, 409)

@@ -366,7 +366,7 @@ test('a quarantine of a repository or folder applies only to it, also for parts 
   }
   const repo = (await registry.app.paths.find(here.name)).repo!.uid
   const [held, free] = [Array(3).fill(403), Array(3).fill(200)]
-  // Another quarantine, which is in force everywhere, makes no difference.
+  // A quarantine of another digest in the whole organization changes nothing.
   const other = { digest: `sha256:${'0'.repeat(64)}`, reason: 'it is not here' }
   const everywhere = ok(await owner.post(`/registry/v2/quarantined/${org.uid}:quarantine`, other))
   for (const [scope, expected] of [

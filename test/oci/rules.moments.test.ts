@@ -1,4 +1,4 @@
-// Limits and moments of policies, and which of several candidates they choose.
+// Limits and exact times of policies, and their choice among several candidates.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { mostDays, mostExcepted } from '#domains/policy/digests/digests.model.ts'
@@ -30,7 +30,7 @@ async function newRepo(): Promise<{ name: string; uid: string; push(tag: string)
   const name = `acme/${repo}`
   return { name, uid, push: async (tag) => (await (await client()).pushImage(name, tag)).digest }
 }
-/** An identity that is bound by a rule of the repo, as a function that pulls the tag. */
+/** An identity bound by a policy of the repository, as a function that pulls the tag. */
 async function bound(repo: string, name: string, rule: Json = {}) {
   const { uid } = await memberOf()
   const given = { identities: [uid], minAge: '7d', mode: 'SERVE_OLDER', ...rule }

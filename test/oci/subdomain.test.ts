@@ -1,4 +1,4 @@
-// A subdomain of the host of the registry stands for a folder between the organization and the rest of the path.
+// A subdomain of the registry host selects a folder between the organization and the rest of the path.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'

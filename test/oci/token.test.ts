@@ -13,7 +13,7 @@ async function ask(pinfold: Pinfold, query: string, authorization?: string) {
   return pinfold.anonymous.call('GET', `/token${query}`, undefined, authorization ? { authorization } : {})
 }
 
-/** The repositories and actions that the token in an answer is good for. */
+/** Repositories and actions in the token of a response. */
 function accessOf(answer: { body: { token?: string } }) {
   return decodeJwt<{ access: unknown }>(answer.body.token!).access
 }
@@ -42,7 +42,7 @@ test('a request without a token gets a challenge with the token endpoint', async
   assert.equal(await about('GET', '/v2/acme/app/manifests/latest'), 'repository:acme/app:pull')
   assert.equal(await about('POST', '/v2/acme/app/blobs/uploads/'), 'repository:acme/app:pull,push')
   assert.equal(await about('DELETE', '/v2/acme/team/app/manifests/v1'), 'repository:acme/team/app:pull,push,delete')
-  // A name that could break out of the header is not repeated.
+  // The response does not repeat a name that could break out of the header.
   assert.equal(await about('GET', '/v2/acme/"x/manifests/latest'), undefined)
 })
 
@@ -208,7 +208,7 @@ test('a registry token is limited and expires like the token that was exchanged 
   const headers = { 'content-type': image.mediaType }
   const moved = await client.call('PUT', 'acme/app/manifests/old', { body: manifest, headers })
   assert.deepEqual([moved.status, codeOf(moved)], [403, 'DENIED'])
-  // The identity has the right, and only the token is narrowed.
+  // The identity has the permission, but the token is narrowed.
   await pusher.ok(201, 'PUT', 'acme/app/manifests/old', { body: manifest, headers })
 })
 

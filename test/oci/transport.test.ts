@@ -1,4 +1,4 @@
-// Uploads and downloads as streams: limits of time, and HTTP/2.
+// Streamed uploads and downloads: time limits, and HTTP/2.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -164,7 +164,7 @@ test('accepts one of several parts sent for the same offset', async () => {
   const bodies = ['aaaa', 'bbbb', 'cccc', 'dddd']
   const answers = await Promise.all(bodies.map((body) => pusher.call('PATCH', location, { body })))
   const winners = bodies.filter((_, i) => answers[i]!.status === 202)
-  // Pieces that began after another one had ended may be appended to it.
+  // Parts sent after the end of another part may be appended to it.
   assert.ok(winners.length >= 1)
   assert.ok(answers.every(({ status }) => status === 202 || status === 416))
   const { range } = (await pusher.ok(204, 'GET', location)).headers

@@ -1,4 +1,4 @@
-// Tags that move all the time: their digest in a view is found with a limited number of look-ups, for any number of moves.
+// Frequently updated tags: finding their digest in a view takes a limited number of queries, for any number of updates.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, sql } from '#db/sql.ts'
@@ -26,7 +26,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-/** A good image for a day, and then `count` moves from one to the other digest and back, some seconds apart. */
+/** A good image for a day, and then `count` updates between two digests, some seconds apart. */
 async function writeBusy(tag: string, from: number, count: number, secondsApart: number, texts: [string, string]) {
   const [good] = digests
   const at = (i: number) => new Date(start + from * day + i * secondsApart * 1000).toISOString()
@@ -40,7 +40,7 @@ async function writeBusy(tag: string, from: number, count: number, secondsApart:
 type Written = { time: string; digest: string }
 
 async function writeRows({ ledger }: RepoRow, tag: string, rows: readonly Written[]): Promise<void> {
-  // All in one parameter, since these are many.
+  // All rows in one parameter, because there are very many.
   const json = JSON.stringify(rows)
   const { db } = pinfold.app
   const read =
@@ -124,7 +124,7 @@ test('limits the queries for a tag whose digests were all rolled back repeatedly
   const own: string[] = []
   for (const name of names) own.push(await plantManifest(pinfold, uid, name))
   const minute = 60_000
-  // Each for some minutes first, which is too short to count; then for hours, until a former one comes back.
+  // Each digest first for some minutes, which is too short to count, and then for hours, until a former digest returns.
   const short = own.map((digest, i) => ({ at: i * 10 * minute, digest }))
   const undone = Array.from({ length: 6000 }, (_, i) => ({
     at: day + i * 2 * hour,

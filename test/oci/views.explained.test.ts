@@ -1,4 +1,4 @@
-// Explanations of a tag, at the registry and in the API, name the digest that a pull of the tag gives.
+// Explanations of a tag, in the registry and in the API, name the digest that a pull of the tag returns.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -62,7 +62,7 @@ const views = [
   { path: 'at-20260612_min-7d/', query: 'at=2026-06-12&min_age=7d', api: 'at=2026-06-12T00:00:00Z&minAge=7d' },
 ]
 
-/** Compares every view of every tag; gives the statuses of the pulls. */
+/** Compares each view of each tag, and returns the statuses of the pulls. */
 async function compare({ name, runner, resolved, signature, posing }: Scene): Promise<number[]> {
   const [client, api] = [await registry.registryAs(runner), await registry.as(operatorUid)]
   const statuses: number[] = []

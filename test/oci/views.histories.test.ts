@@ -1,5 +1,5 @@
-// Tags in views, for random histories: the server reads as little as possible of each, and caches results. Its answers must agree
-// with the whole history.
+// Tags in views, for random histories. The server reads as little as possible of each history, and caches results. Its responses
+// must agree with the complete history.
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import {
@@ -48,7 +48,7 @@ type Scene = {
 }
 
 let repos = 0
-/** The clock begins anew with each repository. */
+/** The clock restarts with each repository. */
 async function newScene(tags: readonly string[] = []): Promise<Scene> {
   now = start
   const short = `app${repos++}`
@@ -58,7 +58,7 @@ async function newScene(tags: readonly string[] = []): Promise<Scene> {
   return { name: `acme/${short}`, repo, history, contents: { came: new Map(), quarantined: new Map() } }
 }
 
-/** Manifests that came at these times. */
+/** Manifests pushed at these times. */
 async function plant({ name, repo, contents }: Scene, cameAt: readonly number[]): Promise<string[]> {
   const before = now
   const digests: string[] = []
@@ -84,7 +84,9 @@ async function write({ repo, history }: Scene, tag: string, moves: Move[]): Prom
   await registry.app.db.tx((tx) => insertRecords(tx, repo, records))
 }
 
-/** Steps of minutes, hours and days, so that stays are of all lengths; now and then a deletion, or the way back. */
+/**
+ * Steps of minutes, hours and days, so that tags keep their digests for different times. Now and then a deletion or a rollback.
+ */
 function randomMoves(random: Random, digests: readonly string[]): Move[] {
   const moves: Move[] = []
   let time = start + random.below(48) * hour
@@ -120,7 +122,7 @@ function questionOf({ at, age, hold = 0, anyTag, accepted = [] }: Asked, isNow: 
   return { until: iso(at), isNow, age: age === undefined ? undefined : { ms: age, hold, countFrom }, accepted }
 }
 
-/** Draws a question about tags, without its time. */
+/** Draws a random request about tags, without its time. */
 function randomQuestion(random: Random, tags: readonly string[], digests: readonly string[]): Omit<Asked, 'at'> {
   const tag = oneOf(random, tags)
   if (random.below(4) === 0) return { tag }
@@ -133,7 +135,7 @@ function randomQuestion(random: Random, tags: readonly string[], digests: readon
 /** Servers that share a database do not cache results that depend on other tags. */
 const isKept = ({ age, anyTag }: Asked): boolean => !(onPostgres && age !== undefined && anyTag)
 
-/** Asks the tag history once, and as a pull does twice. Returns the right and the served digest. */
+/** Resolves the tag once directly and twice by a pull. Returns the expected and the served digest. */
 async function ask({ repo, history, contents }: Scene, asked: Asked, isNow: boolean, about: string) {
   const question = questionOf(asked, isNow)
   const expected = judge(history, contents, asked)
@@ -188,7 +190,7 @@ test('random tag histories resolve to the correct digest for each time, age and 
   assert.deepEqual([...verdicts.keys()].sort(), kinds)
 })
 
-/** Tokens do not live for days. */
+/** Tokens expire after less than a day. */
 const door = () => registry.registryAs(operatorUid)
 
 function note({ history }: Scene, tag: string, move: Omit<Move, 'time'>) {
@@ -296,17 +298,17 @@ async function beginLife(random: Random, isFollowing: boolean) {
   return { scene, texts }
 }
 
-/** By minutes, hours or days, or to when something gets old enough, or just before. */
+/** Advances by minutes, hours or days, or until an image gets old enough, or just before. */
 function moveClock(random: Random, { history, contents }: Scene, ages: readonly number[]) {
   const begins = [...[...history.values()].flat().map(({ time }) => time), ...contents.came.values()]
   const due = begins.flatMap((time) => ages.map((age) => time + age)).filter((time) => time > now + 1)
   now = random.below(3) === 0 && due.length > 0 ? Math.min(...due) - random.below(2) : now + randomSpan(random, 3)
 }
 
-/** About now, unless it has a moment. */
+/** For the current time, unless the request has a time. */
 type Remembered = Omit<Asked, 'at'> & { moment?: number }
 
-/** Questions that differ in one thing, so that none may get the answer of another. */
+/** Requests that differ in one value, so that none may return the cached response of another. */
 function questionsOf(random: Random, tags: readonly string[], digests: readonly string[]): Remembered[] {
   return tags.flatMap((tag) => {
     const aged = { tag, age: oneOf(random, [24, 3 * 24, 7 * 24]) * hour, hold: hour, anyTag: false }
@@ -338,7 +340,7 @@ test('cached results of random tag histories stay correct, whatever changes betw
     let question = oneOf(random, pool)
     for (let step = 0; step < 70; step++) {
       moveClock(random, scene, ages)
-      // When the content of what an upstream has came is not looked at: that may be remembered for some seconds.
+      // The server may cache the arrival of upstream content for some seconds, so this cache expires first.
       if (isFollowing) monotonic += 5000
       const about = `seed ${seed}, round ${round}, step ${step}`
       const answer = async ({ moment, ...rest }: Remembered) => {
@@ -349,7 +351,7 @@ test('cached results of random tag histories stay correct, whatever changes betw
         if (served) old.add(served)
         return served?.chosen.digest
       }
-      // Repeats the same question some time later, and then asks an almost equal one.
+      // Repeats the same request some time later, and then sends an almost equal one.
       if (random.below(2) === 0) question = oneOf(random, pool)
       const served = await answer(question)
       if (random.below(2) === 0) await change(scene, random, texts, served)
@@ -362,7 +364,7 @@ test('cached results of random tag histories stay correct, whatever changes betw
   assert.ok(remembered > 20 * times, `${remembered} answers were those of before`)
 })
 
-/** The pushes of a tag, and those of its images that stay good, each with when it became the tag. */
+/** The pushes of a tag, and the images that stay good, each with the time of its tag update. */
 type Nights = { moves: Move[]; kept: Map<string, number> }
 
 /**
@@ -394,7 +396,7 @@ function randomNights(random: Random, first: number, digests: readonly string[])
   return { moves, kept }
 }
 
-/** At all hours, and for each image just before it is old enough, and then. */
+/** At each hour, and for each image just before it is old enough, and at that time. */
 function asksOf(random: Random, { moves, kept }: Nights): number[] {
   const asks = [...kept.values()].flatMap((time) => [time + week - 1, time + week])
   const [first, last] = [moves[0]!.time, moves.at(-1)!.time]
@@ -422,7 +424,7 @@ test('an age view of a nightly tag serves no image before day eight, however man
   )
   for (let round = 0; round < 4 * times; round++) {
     const tag = `nightly-${round}`
-    // Each at an hour of its own.
+    // Each request at a different hour.
     const nights = randomNights(random, start + round * 7 * minute, digests)
     const [{ time: first }] = nights.moves as [Move]
     await write(scene, tag, nights.moves)
@@ -516,7 +518,7 @@ test('hundreds of tag updates need as few queries as a few updates', async () =>
     Array.from({ length: 300 }, () => start),
   )
   const [good, other] = [digests[0]!, digests[1]!]
-  // A good image for a month, then one that changes back and forth every few minutes, then ever new ones.
+  // A good image for a month, then one that alternates every few minutes, then always new images.
   const flapping = Array.from({ length: 400 }, (_, i) => ({
     time: start + 30 * day + i * 300_000,
     digest: i % 2 ? good : other,

@@ -1,4 +1,4 @@
-// Lists of tags in a view agree with pulls in it: also for signatures, which come later, and for a clock behind the tag history.
+// Tag lists in a view agree with pulls in the view, also for signatures pushed later, and for a clock behind the tag history.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -25,7 +25,7 @@ const listed = async (client: RegistryClient, path: string): Promise<string[]> =
 const statusOf = async (client: RegistryClient, path: string, tag: string): Promise<number> =>
   (await client.call('GET', `${path}/manifests/${tag}`)).status
 
-/** The manifest of a signature as cosign writes it, which cannot be run. */
+/** The manifest of a signature as cosign writes it, which is not a runnable image. */
 async function pushSignature(client: RegistryClient, name: string, tag: string): Promise<Descriptor> {
   const config = await client.pushBlob(name, `{"of":"${tag}"}`, types.empty)
   const layer = await client.pushBlob(name, tag, 'application/vnd.dev.cosign.simplesigning.v1+json')
@@ -64,7 +64,7 @@ test('a tag update with a time in the future counts in views of the current time
   const first = await on(20)
   const before = await first.pusher.pushImage(name, 'stable')
   const { pusher, reader } = await on(30)
-  // Three moves in one millisecond are dated one after the other.
+  // Three updates in one millisecond get increasing times.
   const images = []
   for (let i = 0; i < 3; i++) images.push(await pusher.pushImage(name, 'stable'))
   const reply = await reader.ok(200, 'GET', `min-7d/${name}/manifests/stable`)

@@ -22,14 +22,14 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** Tokens do not live for days. */
+/** Tokens expire after less than a day. */
 async function on(days: number) {
   now = start + days * day
   return { ...(await registry.registryAs(operatorUid)), api: await registry.as(operatorUid) }
 }
 
 let repos = 0
-/** A tag that was one image for long, and is another since the tenth day. */
+/** A tag that had one image for a long time, and another one since the tenth day. */
 async function scene() {
   const name = `acme/app${repos++}`
   const old = await (await on(0)).pushImage(name, 'stable')
@@ -126,7 +126,7 @@ test('serves an image from the moment when it reaches the minimum age, and not b
   ] as const) {
     assert.equal(await digestBy(await on(days), path), digest)
   }
-  // A clock that was put back serves nothing too young.
+  // After the clock is set back, no image below the minimum age is served.
   assert.equal(await digestBy(await on(16), path), old.digest)
 })
 
@@ -250,7 +250,7 @@ test('tag updates by another server have effect at once; deletions and quarantin
   assert.equal((await client.call('GET', path)).status, 404, 'the tag is deleted')
 })
 
-/** As the operator, at the other server. */
+/** The operator's change on the other server. */
 async function made({ port }: Node, path: string, body: object): Promise<void> {
   const token = await registry.tokenFor(operatorUid)
   const init = { method: 'POST', body: JSON.stringify(body) }

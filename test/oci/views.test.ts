@@ -20,7 +20,7 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** Tokens do not live for days. */
+/** Tokens expire after less than a day. */
 async function on(days: number): Promise<RegistryClient & { reader: RegistryClient }> {
   now = start + days * day
   const reader = await registry.registryAs(registry.puller.uid)
@@ -28,7 +28,7 @@ async function on(days: number): Promise<RegistryClient & { reader: RegistryClie
 }
 
 let repos = 0
-/** An image a day, from the first on. */
+/** One image per day, from the first day. */
 async function nightly(days: number, tag = 'stable'): Promise<{ name: string; images: Descriptor[] }> {
   const name = `acme/app${repos++}`
   const images: Descriptor[] = []

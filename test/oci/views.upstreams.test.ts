@@ -18,7 +18,7 @@ after(() => registry[Symbol.asyncDispose]())
 const { app, org, seed } = registry
 const runner = (await seed.member(org.uid, roleUids.pull)).uid as string
 
-/** Tokens do not live for days. */
+/** Tokens expire after less than a day. */
 async function on(days: number) {
   now = start + days * day
   return { ...(await registry.registryAs(operatorUid)), api: await registry.as(operatorUid) }
