@@ -112,7 +112,7 @@ test('tokens print prints only the token, which is cached until shortly before i
   assert.equal(stdout, readFileSync(it.tokenFile(it.fake.url), 'utf8'))
   assert.equal(it.fake.exchanges().length, 3)
 
-  // The outside token no longer exists, so the last minutes of the old one are used.
+  // The external token no longer exists, so the command uses the old access token until it expires.
   it.fake.lifetime = 240
   await it.login()
   rmSync(it.file)
@@ -142,7 +142,7 @@ test('a narrowed token, or one for several audiences, is exchanged each time and
   assert.equal(readFileSync(it.tokenFile(it.fake.url), 'utf8'), kept)
   assert.equal(readdirSync(join(it.home, 'cache/pinfold')).length, 1)
 
-  // An empty variable in a script must not widen the token.
+  // An empty variable in a script must not give the token more rights.
   for (const empty of [
     ['--scope', ''],
     ['--capabilities', ''],
@@ -336,7 +336,7 @@ test('tries an unavailable server three times, and exits with 69', async () => {
   it.fake.answer = () => ({ status: 502, body: 'bad gateway' })
   const away = await it.login()
   assert.deepEqual([away.code, it.fake.seen.length], [69, 3])
-  // The code in the body counts more than the status.
+  // The error code in the body has priority over the status.
   it.fake.seen.length = 0
   it.fake.answer = () => ({ status: 503, body: { code: 13, message: 'broken' } })
   assert.deepEqual([(await it.login()).code, it.fake.seen.length], [1, 1])

@@ -1,4 +1,4 @@
-// Two nodes as processes: one is killed, and the other takes over the jobs that run on one node only.
+// Two nodes as processes: after one is killed, the other takes over the jobs that run on only one node.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
@@ -27,7 +27,7 @@ test('when the node with the leases is killed, the other node takes them', {
   await using second = await startProcess(place, { env, listen: there })
   assert.equal(await held(there), 0)
 
-  // The first node runs the job that the second one is asked for, because it has the lease.
+  // The second node requests the job, and the first node runs it because it holds the lease.
   const client = clientOf(`http://${there}`, await tokenOf(place))
   const asked = await client.post('/control/v1/blobs:collect', { dryRun: true })
   assert.deepEqual([asked.status, asked.body.finished], [200, true])

@@ -1,4 +1,4 @@
-// A restore drill: backups while clients push, then everything is lost, and comes back from the newest one.
+// A restore drill: backups while clients push, then a loss of all data, and a restore of the newest backup.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -87,7 +87,7 @@ for (const [store, skip] of [
       await push('v2')
       const known = new Map(pushed)
       if (server) dump(place, dumped)
-      // Other clients push meanwhile, and the backup may or may not contain their pushes, but only completely.
+      // Other clients push meanwhile. The backup contains each of their pushes completely or not at all.
       let over = false
       const pushing = (async () => {
         for (let i = 0; !over; i++) await push(`meanwhile-${i}`)

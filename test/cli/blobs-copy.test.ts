@@ -1,4 +1,4 @@
-// Moving the blobs of a server that runs from its folder to a bucket, and back.
+// Moves the blobs of a running server from its folder to a bucket, and back.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -50,7 +50,7 @@ test('moves blobs to a bucket while the server runs, and back to a folder', { sk
   assert.deepEqual([begun.code, begun.stderr], [0, ''])
   assert.match(begun.stdout, /^copied 2 blobs with .*; 0 were already copied$/m)
   await first.push(2000)
-  // Two servers of one database with different blob stores would each lose the content of the other.
+  // Two servers of one database with different blob stores would each miss the content of the other.
   const tooEarly = await copy(folder, url, '--switch')
   assert.deepEqual([tooEarly.code, /stop every server first/.test(tooEarly.stderr)], [69, true], tooEarly.stderr)
   await first.stop()
@@ -73,7 +73,7 @@ test('moves blobs to a bucket while the server runs, and back to a folder', { sk
   const elsewhere = await copy(join(place.data, 'elsewhere'), url)
   assert.equal(elsewhere.code, 1)
   assert.match(elsewhere.stderr, /the first store does not belong to this database/)
-  // The same size, and something else.
+  // Different content of the same size.
   const [file] = globSync('sha256/*/*', { cwd: other }).filter((one) => one.includes(digestOf(contents[0]!).slice(7)))
   writeFileSync(join(other, file!), randomBytes(1000))
   const damaged = await copy(other, bucket.url(), '--switch')
@@ -112,7 +112,7 @@ test('finds and deletes parts in the copy of an upload that ended before the swi
   await first.exited
   assert.equal((await copy('--switch')).code, 0)
   assert.equal(pieces().length, 2)
-  // Young pieces may belong to a push.
+  // Recent parts may belong to a running push.
   const old = new Date(Date.now() - 3 * 24 * 3600_000)
   for (const piece of pieces()) utimesSync(bucket.fileOf(url, piece), old, old)
 
@@ -148,7 +148,7 @@ test('a killed copy continues where it stopped, and leaves no partial file', asy
   while (copied().length < 3) await sleep(1)
   child.kill('SIGKILL')
   assert.deepEqual(await exited, [null, 'SIGKILL'])
-  // Each file in the copy is complete, and unfinished files have no name there.
+  // Each file in the copy is complete. Unfinished files have temporary names.
   const there = copied()
   assert.ok(there.length < contents.length, 'it was over before it was killed')
   for (const file of there) {

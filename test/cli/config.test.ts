@@ -132,7 +132,7 @@ test('commands read server, group and format from the settings, unless options o
   // A command that does not support the format prints its default one.
   await it.done('set', 'output.format', 'env')
   assert.match((await it.cli(['folders', 'list', '--in', 'acme'], env)).stdout, /^FOLDER /)
-  // A command that deletes never takes its group from the settings.
+  // A command that deletes never reads the group from the settings.
   const expired = await it.cli(['identities', 'delete', '--expired', '--yes'], env)
   assert.equal(expired.code, 64)
   assert.match(expired.stderr, /--in is missing: name an organization or a folder/)

@@ -1,4 +1,4 @@
-// The link that signs one browser in as the operator.
+// The link that signs in one browser as the operator.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -64,7 +64,7 @@ test('npm start with the demo prints a link to a terminal, and the link opens th
     const { records } = await read(`/registry/v2/repos/${repos[0].uid}/tagHistory?tag=candidate`)
     assert.equal(records.length, 2)
   } finally {
-    // Ends the terminal, which ends the program in it.
+    // Closes the terminal, which stops the program in it.
     child.kill('SIGTERM')
     await closed
     await place.settled()

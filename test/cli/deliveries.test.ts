@@ -1,4 +1,4 @@
-// Deliveries and the process that sends them, after a kill, after a stop, and with another node.
+// Deliveries and the server process: after a kill, after a stop, and with another node.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
@@ -19,7 +19,7 @@ test('no event is lost or overtaken while the receiver was unavailable and the s
   await using place = await makePlace()
   await using receiver = await startReceiver()
   const repos: string[] = []
-  // A killed server seems to be alive for a while, so the next one gets the same URL.
+  // A killed server counts as alive for a while, so the next server gets the same URL.
   const listen = await freeAddress()
   {
     await using server = await startProcess(place, { env, listen })
@@ -121,7 +121,7 @@ test('after one of two nodes stops, the other takes over the deliveries', {
       await Promise.all(repos.map((uid) => client!.patch(`/registry/v2/repos/${uid}`, { description: `${i}` })))
     }
   }
-  // The receivers do not answer while the first node dies, so it has all deliveries in progress.
+  // The receivers do not respond while the first node is killed, so this node holds all running deliveries.
   for (const { hold } of receivers.list) hold(() => {})
   await describe(one, 0, 3)
   await Promise.all(receivers.list.map(({ until }) => until((got) => got.length >= 1)))

@@ -11,7 +11,7 @@ import { project, run, runProcess } from '../support/process.ts'
 const helper = join(project, 'bin/docker-credential-pinfold')
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** Identity that may create pull tokens, signed in with a token of a platform. */
+/** Identity with permission to create pull tokens, signed in with a platform token. */
 async function start() {
   const pinfold = await startPinfold()
   await using issuer = await startIssuer('ES256')
@@ -173,7 +173,7 @@ test('invalid options for a pull token create nothing', async () => {
   const named = await it.cli('tokens', 'pull', 'create', '--name', 'No Such Name')
   assert.equal(named.code, 1)
   assert.match(named.stderr, /name/)
-  // A caller who may not grant the role is denied, and leaves no identity behind.
+  // A caller without permission to grant the role is denied, and no identity is created.
   const creator = await it.pinfold.seed.role(it.org.uid, ['CAP_IAM_IDENTITY_CREATE', 'CAP_IAM_IDENTITY_DELETE'])
   const weak = await it.pinfold.seed.member(it.org.uid, creator.uid)
   const env = { ...it.home.env, PINFOLD_API: it.pinfold.url, PINFOLD_TOKEN: await it.pinfold.tokenFor(weak.uid) }

@@ -15,7 +15,7 @@ import { startReceiver, verifyDelivery } from '../support/receiver.ts'
 
 type Change = (block: string) => string
 
-/** Proxy at the URL of the server: forwards everything, and can cut streams off or change their content. */
+/** Proxy at the URL of the server. It forwards requests, and can interrupt streams or change their content. */
 async function startFront() {
   const streams = new Set<http.ServerResponse>()
   let target = 0
@@ -52,7 +52,7 @@ async function startFront() {
       for (const res of streams) res.destroy()
       streams.clear()
     },
-    /** Resolves when the given number of clients follow. */
+    /** Resolves when the given number of clients read the event stream. */
     followed: (clients: number) =>
       new Promise<void>((resolve) => {
         const look = () => {
@@ -70,7 +70,7 @@ async function startFront() {
   }
 }
 
-/** The real command, until it is asked to end. */
+/** The real command, until the test stops it. */
 function listen(api: string, token: string, args: readonly string[]) {
   const home = makeHome()
   const env = cleanEnv({ ...home.env, PINFOLD_TOKEN: token, PINFOLD_API: api })

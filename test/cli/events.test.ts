@@ -50,7 +50,7 @@ test('creates, tests, shows, replays and deletes a webhook from the command line
 
   const repo = await seed.repo(org.uid)
   await receiver.until((got) => got.length === 3)
-  // The outcome is written after the receiver has answered.
+  // The result is stored after the receiver has responded.
   await eventually(
     () => command('deliveries', uid, '--state', 'delivered'),
     ({ stdout }) => /repo\.created\.v1 +DELIVERED +delivered \(200\)/.test(stdout),

@@ -1,4 +1,4 @@
-// A server whose PostgreSQL is unavailable, when it starts and later.
+// A server whose PostgreSQL is unavailable, at the start and later.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { startWire } from '../support/wire.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
-/** A server behind a wire to its database, from its start on. */
+/** A server whose database connection the test can interrupt, from the start. */
 async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => void = () => {}) {
   const url = new URL(place.database)
   const wire = await startWire({ host: url.hostname, port: Number(url.port || 5432) })

@@ -1,4 +1,4 @@
-// Mistakes of the first hour that show before a server runs; docs/first-hour.md has all of them.
+// Mistakes of new users before a server runs; docs/first-hour.md lists all of them.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

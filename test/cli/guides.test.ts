@@ -9,7 +9,7 @@ import { makePlace, run, startProcess } from '../support/process.ts'
 type Output = readonly string[]
 type Options = { env?: Record<string, string>; hosts?: Record<string, string> }
 
-/** Runs a guide on a new server, and returns the output of each block. Undefined if crane is not installed. */
+/** Runs a guide on a new server, and returns the output of each block, or undefined if crane is not installed. */
 async function runGuide(
   t: TestContext,
   page: string,
@@ -141,7 +141,7 @@ function commandsOf(page: string): string[][] {
   )
 }
 
-// Contains mistakes on purpose.
+// Contains intended mistakes.
 const mistakes = 'docs/first-hour.md'
 
 test('each command in the documentation exists, with its options', async () => {

@@ -1,4 +1,4 @@
-// Every command about access, in order against one server: each row uses the results of the previous ones.
+// Each command for access management, in order on one server. Each row uses results of earlier rows.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -17,7 +17,7 @@ test('deletes expired identities of a group, and nothing else', async () => {
   }
   const made = (group: string, name: string, time: string) => seed.identity(group, { name, ...keys(time) })
   await made(org.uid, 'good', new Date(time + 300 * 86_400_000).toISOString())
-  // By the clock of the server nothing else has expired. By the clock of the command, identities that end in 2020 have.
+  // By the server clock, no other identity has expired. By the clock of the command, identities that expire in 2020 have.
   time = Date.parse('2020-01-01T00:00:00Z')
   await made(org.uid, 'over', '2020-06-01T00:00:00Z')
   await made(team.uid, 'over in team', '2020-06-01T00:00:00Z')
@@ -49,7 +49,7 @@ test('deletes expired identities of a group, and nothing else', async () => {
   assert.equal((await command('identities', 'delete', 'good', '--yes')).code, 0)
 })
 
-/** A point of the curve. */
+/** A point of the elliptic curve. */
 const point = {
   x: 'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',
   y: '4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM',

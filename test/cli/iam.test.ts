@@ -397,7 +397,7 @@ test('sends no token to another program that listens at the former address of a 
   const list = () => run(['orgs', 'list', '--data', other.data], { env: home.env })
   const { code, stderr } = await list()
   assert.deepEqual([code, stranger.heard], [69, []], stderr)
-  // A command that has the folder to itself is no server either.
+  // A command that uses the folder alone does not count as a server.
   await withOperator(terminal, { data: other.data }, async () => {
     const meanwhile = await list()
     assert.deepEqual([meanwhile.code, stranger.heard], [69, []], meanwhile.stderr)
@@ -427,7 +427,7 @@ test('with a database, the server must be named, and tokens are sent only over h
   assert.match(open.stderr, /over https only, and http:\/\/registry\.example\.invalid is not/)
 })
 
-/** A program that is no Pinfold server; `heard` are the credentials that it received. */
+/** A program other than Pinfold; `heard` contains the credentials that it received. */
 async function listenAt(host: string) {
   const heard: string[] = []
   const listening = createServer((req, res) => {

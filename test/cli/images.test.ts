@@ -14,7 +14,7 @@ import { digestOf, plantTag } from '../support/tags.ts'
 const start = Date.parse('2026-05-01T10:00:00.000Z')
 const minute = (i: number): string => new Date(start + i * 60_000).toISOString()
 
-/** `acme/team/app`, whose latest had the images x, y and x again, a minute each, and whose 1.0 has x. */
+/** `acme/team/app`. Its tag latest had the images x, y and x again, one minute each; its tag 1.0 has x. */
 async function plantImage(pinfold: Pinfold, at: (i: number) => void) {
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid
   const team = (await pinfold.seed.group(org, { name: 'team' })).uid
@@ -98,7 +98,7 @@ test('tags list shows the latest first, and hides excluded tags', async () => {
 })
 
 test('tags history shows the history of a tag, a point in time, and the tags of a digest', async () => {
-  // A caller who cannot see the organization names the image by the same path.
+  // A caller who cannot see the organization uses the same path for the image.
   const { pinfold, cli: images, host } = await scene()
   await using _ = pinfold
   const cli = (...args: string[]) => images('tags', 'history', ...args)
@@ -154,7 +154,7 @@ test('tags history finds a deleted image by its old path, and marks it as delete
     run(['tags', 'history', ...args], { env: { ...env, PINFOLD_TOKEN: token } })
   await pinfold.operator.delete(`/registry/v2/repos/${repo}`)
   const gone = await history(['acme/team/app:latest'])
-  // As its tags were: after the last move of them, which was at the same time.
+  // The tags as they were after their last update, at the same time.
   const when = minute(4).replace('.000Z', '.001Z')
   assert.equal(gone.stderr, `pinfold: acme/team/app was deleted on ${when}\n`)
   const events = ({ stdout }: { stdout: string }) => rowsOf(stdout).map(([, event]) => event)
@@ -163,7 +163,7 @@ test('tags history finds a deleted image by its old path, and marks it as delete
   const byReader = await history(['acme/team/app'], env.PINFOLD_TOKEN)
   assert.deepEqual([byReader.code, byReader.stdout], [1, ''])
 
-  // Another group takes the path, and then its repo is deleted too.
+  // Another group gets the path, and later its repository is deleted too.
   await pinfold.operator.patch(`/iam/v2/groups/${team}`, { name: 'former' })
   const heir = (await pinfold.seed.group(org, { name: 'team' })).uid
   const other = (await pinfold.seed.repo(heir, { name: 'app' })).uid
@@ -265,7 +265,7 @@ test('an import of long histories and of many tags is split into requests within
   const all = 11_000 + 11_000 + 20
   const made = { images: 1, imagesCreated: 1, tagsCreated: 121, recordsCreated: all, recordsUnchanged: 0, refused: [] }
   assert.deepEqual(JSON.parse(first.stdout), made)
-  // 5,000 records at most, or 100 tags: three for the one tag, of which the last takes others along.
+  // A request has at most 5,000 records or 100 tags. The one tag needs three requests; the last of them contains other tags too.
   assert.equal(await requests(), 5)
   const second = await load()
   const same = { images: 1, imagesCreated: 0, tagsCreated: 0, recordsCreated: 0, recordsUnchanged: all, refused: [] }

@@ -1,4 +1,4 @@
-// Handing in the report of a scanner with the command, to a server that runs.
+// Importing a scanner report with the command, into a running server.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'

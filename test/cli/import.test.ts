@@ -10,7 +10,7 @@ import { type Client, clientOf, type Json, onPostgres } from '../support/pinfold
 import { makePlace, type Place, project, run, startProcess, tokenOf } from '../support/process.ts'
 
 const samples = join(project, 'examples/advisories')
-/** The whole data set, where it lies beside the repository. */
+/** The whole data set, if it exists next to the repository. */
 const whole = join(project, '../shared/data')
 
 const commands = { advisories: ['advisories', 'import'], osv: ['vulnerabilities', 'import'] } as const
@@ -295,7 +295,7 @@ test('reads archives file by file, and names a file that is not an archive', asy
 
 type Entry = { package: string; id: string; aliases: string[]; events: Json[] }
 
-/** Files of advisories, read a second time without our own code. */
+/** Reads advisory files again without our own parser. */
 function plainly(texts: readonly string[]): Entry[] {
   return texts.flatMap((text) => {
     const content = parse(text) as Json

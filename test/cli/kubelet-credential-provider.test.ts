@@ -12,7 +12,7 @@ import { registryClient, startRegistry } from '../support/registry.ts'
 const apiVersion = 'credentialprovider.kubelet.k8s.io/v1'
 const pod = 'system:serviceaccount:payments:ledger'
 
-/** A registry with an image, and an identity that trusts a service account of a cluster. */
+/** A registry with an image, and an identity that trusts a service account of a Kubernetes cluster. */
 async function start() {
   const registry = await startRegistry()
   await using cluster = await startIssuer('RS256')
@@ -51,7 +51,7 @@ test('exchanges a service account token for a pull credential of the identity in
   assert.equal(answer.code, 0, answer.stderr)
   const { cacheDuration, auth, ...head } = answer.body
   assert.deepEqual(head, { kind: 'CredentialProviderResponse', apiVersion, cacheKeyType: 'Registry' })
-  // Five minutes before the hour is over.
+  // Five minutes before the token expires after an hour.
   const seconds = Number(/^(\d+)s$/.exec(cacheDuration)![1])
   assert.ok(seconds > 3200 && seconds <= 3300, cacheDuration)
   assert.deepEqual(Object.keys(auth), [host])

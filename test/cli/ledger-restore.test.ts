@@ -1,4 +1,4 @@
-// A database that went back in time beside a store of blobs that did not, by the real program.
+// A database that was set back next to a current blob store, with the real program.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -18,7 +18,7 @@ const database = process.env.PINFOLD_TEST_DATABASE
 const isThere = (program: string) => (process.env.PATH ?? '').split(':').some((dir) => existsSync(join(dir, program)))
 const noDump = Boolean(database) && !isThere('pg_dump') && 'pg_dump is not there'
 
-/** Keeps the database of a server that has stopped. */
+/** Copies the database of a stopped server. */
 function keep(place: Place, folder: string): void {
   if (database) {
     execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${join(folder, 'dump')}`, database])
@@ -69,7 +69,7 @@ for (const [store, skip] of [
     const folder = mkdtempSync(join(tmpdir(), 'pinfold-older-'))
     const listen = await freeAddress()
     const env: Record<string, string> = {
-      // The host of this URL is the beginning of the log's origin.
+      // The host of this URL is the first part of the origin of the log.
       PINFOLD_URL: `http://${listen}`,
       ...(bucket && { ...bucket.aws, PINFOLD_BLOBS: bucket.url() }),
     }
@@ -114,7 +114,7 @@ for (const [store, skip] of [
       const names = async () => parsePolicy((await last.operator.get(`${path}/policy`)).text).logs.filter(isNew)
       const [log] = await eventually(names, (logs) => logs.length === 1)
       const next = log!.name.slice(log!.name.indexOf('/'))
-      // The log itself, v1, w1 to w4, and x1.
+      // Entries of the log: the log itself, v1, w1 to w4, and x1.
       await eventually(
         () => last.sizeAt(next),
         (size) => size === 7,

@@ -10,7 +10,7 @@ import { type FakeAnswer, mavenMetadata, projectPage, startIndex } from '../supp
 import type { Json } from '../support/pinfold.ts'
 import { makePlace, type Place } from '../support/process.ts'
 
-/** Runs the command in this process; an exception is its failure. */
+/** Runs the command in this process, and returns an exception as its failure. */
 async function sync(place: Place, options: Options) {
   const [out, err]: [string[], string[]] = [[], []]
   const terminal = {
@@ -31,7 +31,7 @@ async function sync(place: Place, options: Options) {
   return { code, failure, err: err.join('\n'), counts: out.length > 0 ? (JSON.parse(out.join('')) as Json) : undefined }
 }
 
-/** The libraries of the place, each with its versions, newest first. */
+/** The libraries in the database, each with its versions, newest first. */
 async function stored(place: Place): Promise<Record<string, string[]>> {
   const terminal = { env: place.env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
   const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }

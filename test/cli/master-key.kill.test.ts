@@ -28,7 +28,7 @@ const newKey = () => randomBytes(32).toString('hex')
 /** Number of secrets that keeps the command busy for a while. */
 const many = onPostgres ? 3000 : 20_000
 
-/** The way to the rows that is not the program's. */
+/** Direct access to the rows, without the program. */
 async function ask(place: Place, text: string, values: (string | Buffer)[] = []): Promise<Record<string, unknown>[]> {
   if (onPostgres) {
     const named = text.replace('TABLE', `${place.schema}.sign_in_attempts`).replace('FACTS', `${place.schema}.facts`)
@@ -49,7 +49,7 @@ async function ask(place: Place, text: string, values: (string | Buffer)[] = [])
 }
 
 const keyFile = ({ data }: Place, name = 'master.key') => join(data, name)
-/** The keys that there are, in the environment or in files. */
+/** The existing keys, in the environment or in files. */
 function keysOf(place: Place, env: Env): Sealer[] {
   const files = ['master.key', 'master.key.new'].map((name) => keyFile(place, name)).filter((file) => existsSync(file))
   const texts = onPostgres ? Object.values(env) : files.map((file) => readFileSync(file, 'utf8'))
@@ -60,7 +60,7 @@ async function secretsOf(place: Place): Promise<Buffer[]> {
 }
 const opened = (sealer: Sealer, secrets: Buffer[]) => secrets.filter((one) => sealer.unseal(purpose, one)).length
 
-/** Serves once, and then has many secrets; answers with the URL and a token of the operator. */
+/** Starts a server, adds many secrets, and returns the URL and an operator token. */
 async function filled(place: Place) {
   await using server = await startProcess(place)
   const token = await tokenOf(place)
@@ -88,7 +88,7 @@ async function serves(place: Place, env: Env, { url, token }: { url: string; tok
   await server.exited
 }
 
-/** When to kill it, each later than the one before. */
+/** Times to kill the process, each later than the one before. */
 const moments: Record<string, (place: Place) => Promise<boolean>> = {
   'as soon as there is a new key': (place) => atWork(place),
   'while it encrypts': async (place) => (await atWork(place)) && sleep(150, true),
@@ -128,7 +128,7 @@ for (const [moment, isNow] of Object.entries(moments)) {
     child.kill('SIGKILL')
     await over
     await place.settled()
-    // Nothing but the last moment is after the commit.
+    // Only the last time is after the commit.
     const secrets = await secretsOf(place)
     const [present] = keysOf(place, place.env)
     const opening = keysOf(place, env).map((sealer) => opened(sealer, secrets))

@@ -32,7 +32,7 @@ const refusal = async (place: Place, env: Env, ...args: string[]) => {
   assert.deepEqual([code === 0, stdout], [false, ''], stderr)
   return stderr
 }
-/** Serves once, so that there is a database with keys; answers with the URL and a token of the operator. */
+/** Starts a server once, which creates a database with keys, and returns the URL and an operator token. */
 async function served(place: Place): Promise<{ url: string; token: string }> {
   await using server = await startProcess(place)
   const token = await tokenOf(place)
@@ -97,12 +97,12 @@ test('the next process completes or discards a killed rotation', onFiles, async 
   await using place = await makePlace()
   const before = await served(place)
   const old = readFileSync(keyFile(place), 'utf8')
-  // Killed before the commit: the new key is there, and nothing is encrypted under it.
+  // Killed before the commit: the new key exists, and nothing is encrypted with it.
   writeFileSync(`${keyFile(place)}.new`, `${randomBytes(32).toString('base64')}\n`)
   await opens(place, {}, before)
   assert.equal(readFileSync(keyFile(place), 'utf8'), old)
 
-  // Killed after the commit: the new key fits, and is not in its place yet.
+  // Killed after the commit: the new key is correct, but not yet in its final place.
   assert.equal((await run(['server', 'keys', 'rotate-master', ...place.args], {})).code, 0)
   const fresh = readFileSync(keyFile(place), 'utf8')
   writeFileSync(`${keyFile(place)}.new`, fresh)
@@ -155,14 +155,14 @@ test('refuses to replace a PostgreSQL key while a server runs', onePostgres, asy
     await refusal(place, both, 'server', 'keys', 'rotate-master'),
     /a server uses the database, with the URL http/,
   )
-  // Its row stays behind, but it gives no sign of life.
+  // The row of the server stays, but without heartbeats.
   server.kill('SIGKILL')
   await server.exited
   const { code, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })
   assert.equal(code, 0, stderr)
 })
 
-/** Sends requests until it is aborted; resolves with the first answer. */
+/** Sends requests until it is aborted, and resolves with the first response. */
 async function firstAnswer(address: string, signal: AbortSignal): Promise<number | undefined> {
   while (!signal.aborted) {
     const answer = await fetch(`http://${address}/healthz`).catch(() => undefined)
@@ -171,7 +171,7 @@ async function firstAnswer(address: string, signal: AbortSignal): Promise<number
   }
   return undefined
 }
-/** A server that will refuse to start; rejects with the reason, after it has answered no request. `meanwhile` ends with it. */
+/** A server that refuses to start. Rejects with the reason, after the server has served no request. `meanwhile` stops with it. */
 async function refuses(
   place: Where,
   args: string[],
@@ -214,7 +214,7 @@ test('a server registers before it checks the master key, and serves requests af
   await using place = await makePlace()
   const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
   await served(own)
-  // Row of a killed server, because of which the next one waits for a heartbeat of it.
+  // Row of a killed server, so the next server waits for a heartbeat of it.
   await place.query(`INSERT INTO ${place.schema}.nodes (id, version, url, local_url, start_time, beat_time, beat, clock_offset_ms)
     VALUES ('gone', '1', 'https://gone.example.com', '', '', '9999', 1, 0)`)
   const replaced = async (signal: AbortSignal) => {

@@ -1,4 +1,4 @@
-// A server in a network of its own, as in a container, whose data folder others can read.
+// A server in a separate network, as in a container, with a data folder that others can read.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -17,7 +17,7 @@ const skip = onPostgres
     ? false
     : 'this machine gives nobody a network of their own'
 
-/** Facts of the server that the data folder has. */
+/** Data about the server in the data folder. */
 async function factsOf(data: string): Promise<Record<string, string>> {
   const db = await openDb({ database: '', file: join(data, 'pinfold.db') })
   try {
@@ -65,7 +65,7 @@ test('never sends the operator token to another server at the same address in a 
     assert.match(stderr, /docker exec CONTAINER pinfold/)
   }
   assert.deepEqual(bystander.heard, [])
-  // With PINFOLD_API, the command connects to the given URL all the same.
+  // With PINFOLD_API, the command connects to the given URL in any case.
   const named = await run(organizations, { env: { ...place.env, PINFOLD_API: `http://127.0.0.1:${bystander.port}` } })
   assert.equal(named.code, 0, named.stderr)
   assert.equal(bystander.heard.length, 1)

@@ -1,4 +1,4 @@
-// Every verb of every noun, by name and in every format that there is.
+// Each verb of each noun, by name and in each output format.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { symlinkSync } from 'node:fs'
@@ -47,11 +47,11 @@ type Noun = {
   name: string
   /** Name of the resource in lists. */
   shown?: string
-  /** Position of the resource in the tree. */
+  /** Parent of the resource in the hierarchy. */
   at: RegExp
   list?: string
   update?: { options: string; name?: string; shows: RegExp }
-  /** Empty as it is, it is deleted without a question. */
+  /** The repository is empty, so it is deleted without confirmation. */
   asksNothing?: true
 }
 
@@ -211,7 +211,7 @@ async function inFormats<F extends string>(formats: readonly F[], ask: (format: 
   return Object.fromEntries(entries) as Record<F, string>
 }
 
-/** The values of the lines, in their order, as a shell has them. */
+/** The values of the lines in order, as in a shell. */
 function readByShell(lines: string): string[] {
   const variables = [...lines.matchAll(/^export (\w+)=/gm)].map(([, variable]) => variable)
   const printed = variables.map((variable) => `printf '%s\\n' "$${variable}"`).join('\n')

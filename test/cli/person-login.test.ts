@@ -1,4 +1,4 @@
-// Sign-in of people from the command line: with a browser on the same machine, and with a code that is typed into one elsewhere.
+// Sign-in of people from the command line: with a browser on the same machine, or with a code to enter in a browser elsewhere.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ beforeEach(() => {
   time = Date.now()
 })
 
-/** A user of the command line, whose browser notes the address that it is to open. */
+/** A user of the command line. The fake browser records the URL to open. */
 function user() {
   const home = makeHome()
   const asked = join(home.home, 'asked')
@@ -39,7 +39,7 @@ function user() {
     home,
     env,
     command,
-    /** Runs a command that waits for its user; `seen` resolves once its output or the URL for the browser matches. */
+    /** Runs a command that waits for the user; `seen` resolves once its output or the browser URL matches. */
     start(...args: string[]) {
       rmSync(asked, { force: true })
       const child = spawn(program, args, { cwd: project, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -101,7 +101,7 @@ test('login opens the browser and stores a session for this user only, which eac
   const { searchParams } = new URL(address)
   const redirect = searchParams.get('redirect_uri')!
   assert.match(redirect, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
-  // A request with a wrong state is no answer, and does not end the wait.
+  // A callback with a wrong state is ignored, and the command keeps waiting.
   assert.equal((await fetch(`${redirect}?code=x&state=y`)).status, 404)
   assert.equal((await fetch(redirect.replace('/callback', '/'))).status, 404)
   const shown = await openBrowser().go(address)
@@ -154,7 +154,7 @@ test('twenty concurrent commands keep one session, and an old refresh token ends
     [],
   )
 
-  // The first refresh token was stolen, and is used late.
+  // The first refresh token was stolen, and the thief uses it late.
   time += 11 * second
   const stolen = scene.pinfold.withToken(first)
   assert.equal((await stolen.post(`/sts/exchange_refresh_token?aud=${host}`)).status, 401)

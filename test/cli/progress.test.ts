@@ -1,4 +1,4 @@
-// Long work shows its progress on a terminal, and nothing if the output goes to a file or a program.
+// Long operations show progress on a terminal, and none if the output goes to a file or a program.
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { osv, startMirror } from '../support/mirror.ts'
 import { type Env, makePlace, program, project, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { zipOf } from '../support/zip.ts'
 
-/** The command with a terminal of its own, and the lines that it shows there. */
+/** Runs the command in its own terminal, and returns the progress lines. */
 async function onTerminal(args: readonly string[], env: Env): Promise<{ code: number | null; shown: string[] }> {
   const line = [program, ...args].map((word) => `'${word}'`).join(' ')
   const { code, stdout } = await runProcess(['-qefc', `exec ${line}`, '/dev/null'], { command: 'script', env })
@@ -23,7 +23,7 @@ async function onTerminal(args: readonly string[], env: Env): Promise<{ code: nu
   }
 }
 
-/** Each command handles existing results, so that it can be run twice. */
+/** Each command accepts existing results, so it can run twice. */
 async function bothWays(args: readonly string[], env: Env, shows: RegExp, says: RegExp): Promise<void> {
   const watched = await onTerminal(args, env)
   assert.equal(watched.code, 0, watched.shown.join('\n'))

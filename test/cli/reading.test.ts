@@ -1,4 +1,4 @@
-// Read-only commands of the operator: they create nothing, and call the server of the environment.
+// Read-only commands of the operator: they create nothing, and call the server in the environment.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { cleanEnv, project } from '../support/process.ts'
 
-/** A small project of which releases can be made. */
+/** A small project whose releases the test creates. */
 function makeProject() {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-release-'))
   const who = Object.fromEntries(
@@ -15,7 +15,7 @@ function makeProject() {
       [`GIT_${one}_EMAIL`, 'a@b.test'],
     ]),
   )
-  // Fixed time of commits, so that they are reproducible.
+  // Fixed time of commits, so that commits are reproducible.
   const env = { ...cleanEnv(), ...who, GIT_COMMITTER_DATE: '2026-11-01T12:00:00Z' }
   const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, env, encoding: 'utf8' })
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
@@ -103,7 +103,7 @@ test('a release contains the image of its commit as one reproducible file, with 
   const files = ['./', './blobs/', './blobs/sha256/', blob, './index.json', './oci-layout']
   assert.deepEqual(list('-tf').sort(), files)
   for (const line of list('--numeric-owner', '-tvf')) assert.match(line, /^[d-]rw[x-]r-[x-]r-[x-] 0\/0 /)
-  // The time is that of the commit, in the image and in the files of the archive.
+  // The image and the files in the archive have the time of the commit.
   const time = made.git('log', '-1', '--format=%ct').trim()
   const index = execFileSync('tar', ['-xOf', 'pinfold-0.2.0-image.tar', './index.json'], {
     cwd: folder,
@@ -116,7 +116,7 @@ test('a release contains the image of its commit as one reproducible file, with 
   })
   const stamp = new Date(Number(time) * 1000).toISOString().replace('T', ' ').slice(0, 19)
   for (const line of stamps.trim().split('\n')) assert.ok(line.includes(stamp), line)
-  // The same commit again, as another person makes it.
+  // Builds the same commit again, as another person.
   made.git('tag', '--delete', 'v0.2.0')
   made.git('reset', '--quiet', '--hard', 'HEAD~1')
   assert.ok(release('0.2.0').equals(first))

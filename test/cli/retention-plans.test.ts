@@ -1,4 +1,4 @@
-// Commands for deletion plans, for the protection of a manifest, and for deletions in spite of it.
+// Commands for deletion plans, for the protection of a manifest, and for deletions that override it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { list, sql } from '#db/sql.ts'
@@ -55,7 +55,7 @@ test('shows a deletion plan with the reason for each deletion, and applies it on
       .length,
     2,
   )
-  // A scope selects the last plan that was created for it.
+  // A scope selects the last plan created for this scope.
   assert.deepEqual((await done('policies', 'retention', 'plans', 'describe', 'acme/web')).stdout, ready.stdout)
   for (const [name, says] of [
     [
@@ -99,7 +99,7 @@ test('apply uses the newest plan of exactly the given scope', async () => {
     await pusher.pushImage('acme/several', 'latest')
     const planned = await done('policies', 'retention', 'plans', 'create', 'acme/several')
     made.push(/to delete them: pinfold policies retention plans apply (\S+)$/m.exec(planned.stderr)![1]!)
-    // A plan that is at work while another is made is not replaced by it.
+    // A running plan is not replaced by a plan that is created meanwhile.
     await move(org.uid)
   }
   await move(made[0]!.slice(0, made[0]!.lastIndexOf('/')))
@@ -118,7 +118,7 @@ test('apply uses the newest plan of exactly the given scope', async () => {
     applied.map(({ uid }: Json) => uid),
     [made.at(-1)],
   )
-  // A newer plan of a scope below is not used for the folder.
+  // A newer plan of a lower scope is not used for the folder.
   await done('policies', 'retention', 'plans', 'create', 'acme')
   await pusher.pushImage('acme/several', 'latest')
   await done('policies', 'retention', 'plans', 'create', 'acme/several')

@@ -105,7 +105,7 @@ test('the started process is the server, and SIGTERM lets it finish its requests
 test('after SIGTERM it reports not ready for a while, and serves new connections', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { env: { PINFOLD_LAMEDUCK_MS: '4000' } })
-  // Each on a connection of its own.
+  // Each request uses a separate connection.
   const ask = (path: string) => fetch(server.url + path, { headers: { connection: 'close' } })
   assert.equal((await ask('/readyz')).status, 200)
   server.kill('SIGTERM')
@@ -280,7 +280,7 @@ test('warns at the start about organizations with the names of views', async () 
     server.kill('SIGTERM')
     await server.exited
   }
-  // Such a name cannot be created any more.
+  // The server no longer accepts such a name for a new organization.
   const rename = (groups: string) => `UPDATE ${groups} SET name = 'min-7d' WHERE name = 'older'`
   if (place.database) {
     await place.query(rename(`${place.schema}.groups`))
@@ -299,7 +299,7 @@ test('prints the operator link only to an interactive terminal', async () => {
   const shown = async (line: string, env: Record<string, string> = {}) => {
     await using place = await makePlace()
     const serve = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((word) => `'${word}'`).join(' ')
-    // It gives the command a terminal, and ends it with its own end.
+    // `script` runs the command in a terminal, and stops it when `script` ends.
     const child = spawn('script', ['-qefc', `exec ${serve} ${line}`, '/dev/null'], {
       cwd: project,
       env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...place.env, ...env }),
@@ -310,7 +310,7 @@ test('prints the operator link only to an interactive terminal', async () => {
       output += text
       if (output.includes('First steps')) child.kill('SIGTERM')
     }
-    // The terminal ends before the server does.
+    // The terminal closes before the server stops.
     await place.settled()
     assert.match(output, /To open the console as the operator: /)
     return /\/ui\/enter#/.test(output)

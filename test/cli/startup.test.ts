@@ -5,7 +5,7 @@ import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
 import { makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
 
-/** Modules that answer requests: hundreds of files, on which commands spent most of their time. */
+/** Modules that handle requests: hundreds of files. Commands spent most of their time on loading them. */
 const ofServers =
   /^(?:gen|src\/(?:api|domains\/(?!iam\/signing-keys\/)|oci|scim|edge|contents))\/|^node_modules\/(?:@grpc|@bufbuild|prom-client)\//
 
@@ -95,9 +95,7 @@ test('the completion script and the completion of a line load only the modules o
   assertLight((await costOf(['complete', '--', 'webhooks', ''])).modules, 60)
 })
 
-/**
- * Packages for readmes, pages of the reference, providers of people, sources and reflection. Each is loaded when it is needed.
- */
+/** Packages for readmes, reference pages, sign-in providers, sources and reflection. Each is loaded at its first use. */
 const forLater = [
   '@grpc/proto-loader',
   '@grpc/reflection',
@@ -128,6 +126,6 @@ test('a server is ready before it loads modules that only some requests need', a
     forLater.filter((name) => loaded.has(name)),
     [],
   )
-  // With PostgreSQL there are the modules of its client, too.
+  // With PostgreSQL, the modules of its client are loaded too.
   assert.ok(modules.length <= (onPostgres ? 1590 : 1490), `${modules.length} modules`)
 })

@@ -1,4 +1,4 @@
-// Commands while no server runs.
+// Commands without a running server.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -29,7 +29,7 @@ const file = (name: string) => join(folder, name)
 const flags = (cert: string, key: string) => ['--tls-cert', file(cert), '--tls-key', file(key)]
 const portOf = (url: string) => Number(new URL(url).port)
 
-/** Certificate of the server and the negotiated values of a handshake that trusts every certificate. */
+/** Certificate of the server, and negotiated parameters of a handshake that accepts each certificate. */
 async function handshake(url: string, options: tls.ConnectionOptions = {}) {
   const socket = tls.connect({ port: portOf(url), host: 'localhost', rejectUnauthorized: false, ...options })
   await once(socket, 'secureConnect')
@@ -147,7 +147,7 @@ test('uses a new certificate after SIGUSR2, and keeps the old one if the new one
   }
   assert.equal(await over(), false)
 
-  // Half of a new pair, as in the middle of a replacement, and then a file that is no certificate.
+  // Only one file of a new pair, as during a replacement, and then a file that is not a certificate.
   copyFileSync(file('second.crt'), file('live.crt'))
   server.kill('SIGUSR2')
   await said(server, /PINFOLD_TLS_KEY: the key does not belong to the first certificate/)
@@ -190,7 +190,7 @@ test('a server with a mismatched certificate and key does not start, and names t
   }
 })
 
-/** Waits until the server has logged it. */
+/** Waits until the server has logged the message. */
 async function said(server: { output: { stderr: string } }, pattern: RegExp): Promise<void> {
   while (!pattern.test(server.output.stderr)) await new Promise((resolve) => setImmediate(resolve))
 }

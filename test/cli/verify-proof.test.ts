@@ -16,7 +16,7 @@ import { digestOf, plantTag } from '../support/tags.ts'
 
 const examples = join(import.meta.dirname, '../../examples/verify-ledger')
 
-/** `acme/app:v1` pointed to `a`, then to `b`; with the files for the time of each. */
+/** `acme/app:v1` pointed to `a`, then to `b`. Includes proof files for both times. */
 async function scene() {
   const closing = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-proofs-'))
@@ -49,7 +49,7 @@ function python(...args: string[]) {
   return spawnSync('python3', [join(examples, 'verify.py'), ...args], { encoding: 'utf8' })
 }
 
-/** Judgment of both verifiers, which must be the same. */
+/** Result of both verifiers, which must be the same. */
 async function judged({ cli, policy }: Scene, image: string, at: string, proof: { path: string }) {
   const files = ['--proof', proof.path, '--policy', policy.path]
   const ours = await run(['tags', 'verify', image, '--at', at, ...files], { env: {} })
@@ -145,7 +145,7 @@ test('both verifiers detect each changed character of a proof', async () => {
   assert.ok(provedBy(closed.text, parsed, claim))
   for (const text of all) assert.throws(() => provedBy(text, parsed, claim), NotProved, text)
 
-  // Its own arithmetic takes longer.
+  // The other verifier's own arithmetic takes longer.
   const script = `
 import json, sys
 import verify

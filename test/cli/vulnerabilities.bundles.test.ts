@@ -75,7 +75,7 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   const headers = { authorization: `Bearer ${await tokenOf(inside)}`, 'content-type': 'application/json' }
   assert.equal((await fetch(`${server.url}/iam/v2/groups`, { method: 'POST', headers, body })).status, 200)
 
-  // As a client of registries copies the folder.
+  // Copies the folder like a registry client.
   const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
   const blob = (digest: string) => readFileSync(join(folder, 'blobs/sha256', digest.slice(7)))
   const manifest = blob(index.manifests[0].digest).toString()
@@ -107,13 +107,13 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   assert.deepEqual(mirror.asked(), [])
   const { url, licence, ecosystems } = (await statusOf(inside))['secdb/v3.20/main']!
   assert.deepEqual([url, licence, ecosystems], [`oci://${reference}`, 'CC-BY-SA-4.0', ['Alpine:v3.20']])
-  // Pushed by the command itself, unchanged sources are the same layers, which are not read again.
+  // Unchanged sources that the command pushes have the same layers, which are not read again.
   const pushed = await packing(reference, mirror, names, env)
   assert.deepEqual([pushed.code, pushed.stderr], [0, ''])
   assert.ok(pushed.stdout.endsWith(`oci://${reference}: ${index.manifests[0].digest}\n`))
   assert.match((await syncing(inside, ['--from', reference], env)).stdout, /^osv\/PyPI: 0 new, 0 changed, 0 as before/)
 
-  // Each record is as it is when the sources themselves are read.
+  // Each record equals the record that the sources themselves give.
   const args = ['--mirror', mirror.url, ...picked(names)]
   assert.equal((await syncing(online, args)).code, 0)
   assert.equal(
@@ -211,7 +211,7 @@ test('a layer with an invalid line changes nothing in its source, even if its di
     assert.match(stdout, reason)
   }
   assert.equal((await statusOf(place))['osv/PyPI']?.records, '0')
-  // A part of a source takes nothing away.
+  // An incomplete source withdraws no records.
   use(lines)
   assert.match((await syncing(place, ['--from', folder])).stdout, /^osv\/PyPI: 2 new, /)
   use(`${lines.split('\n')[0]}\n`, { complete: false, records: 1 })

@@ -1,4 +1,4 @@
-// Bundle that oras copies from one server to another one without internet access, which has the same findings afterwards.
+// A bundle copied by oras to a server without internet access. Both servers have the same findings afterwards.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Lists of exploited vulnerabilities: they are read like other sources, order findings, and create none.
+// Lists of exploited vulnerabilities: they are read like other sources, change the order of findings, and create none.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'

@@ -76,7 +76,7 @@ test('reads an OSV database completely once, then only its changes, with or with
   )
   assert.ok(server.url)
 
-  // A complete reading withdraws records that it lacks, except those that are newer than the archive.
+  // A complete read withdraws records that are missing in it, except records that are newer than the archive.
   mirror.files['osv/PyPI/modified_id.csv'] = changed('2026-11-20T05:00:00Z,PYSEC-3', ...first.body.split('\n'))
   assert.match(
     (await syncing(place, mirror, ...args, '--full')).stdout,
@@ -100,7 +100,7 @@ test('reads all records that changed between the creation of an archive and of t
   const args = ['--source', 'osv/PyPI']
   mirror.files['osv/PyPI/modified_id.csv'] = list(251)
   assert.match((await syncing(place, mirror, ...args)).stdout, /^osv\/PyPI: 3 new,/)
-  // They were too many to be read one by one, and the next reading does not believe that they were read.
+  // The records were too many to read one by one. The next read does not assume that they were read.
   mirror.files['osv/PyPI/modified_id.csv'] = list(250)
   assert.match((await syncing(place, mirror, ...args)).stdout, /^osv\/PyPI: 250 new,/)
   mirror.asked()
@@ -229,7 +229,7 @@ test('refuses unknown names of sources, and invalid mirrors', async () => {
   for (const url of ['ftp://example.com', 'https://u:p@example.com', 'example.com']) {
     assert.equal((await trying('--source', 'osv/Go', '--mirror', url)).code, 64, url)
   }
-  // Reading does not make a database.
+  // The command creates no database.
   assert.equal((await run(['server', 'gc', ...place.args], { env: place.env })).code, 0)
   const { code, stdout } = await run(['vulnerabilities', 'status', ...place.args], { env: place.env })
   assert.deepEqual([code, stdout], [0, 'no data source was read yet; run pinfold vulnerabilities sync\n'])
@@ -250,7 +250,7 @@ test('verify names stored rows that contradict the records, and exits with 1', a
   assert.match(clean.stdout, /^0 packages and lists checked, 0 differences, \d+ comparisons wait\n$/)
   const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
   try {
-    // A package that is marked as compared, of which nothing was found.
+    // A package that is marked as compared, without findings.
     const said = await db.get<{ name: string }>(sql`SELECT name FROM affected_packages LIMIT 1`)
     await db.tx((tx) =>
       tx.run(sql`
