@@ -1,4 +1,4 @@
-// The data modules of the console: what they ask of the API, and what they make of its answers.
+// The data modules of the console: their API requests, and their results.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { Refusal } from '../../console/src/data/api.ts'
@@ -7,7 +7,7 @@ import { readPlaced, whereOf } from '../../console/src/data/placed.ts'
 import type { Json } from '../support/pinfold.ts'
 
 const { fetch } = globalThis
-// mock.restoreAll would bring back the first of two mocks of one method.
+// mock.restoreAll would restore only the first of two mocks of one method.
 afterEach(() => {
   globalThis.fetch = fetch
 })
@@ -16,7 +16,7 @@ function replaceFetch(by: (address: string) => Promise<Response>): void {
   globalThis.fetch = (address) => by(String(address))
 }
 
-/** Answers of the API, one after the other, and the addresses that were asked for. */
+/** API responses in order, and the requested URLs. */
 function answers(...given: Json[]): string[] {
   const asked: string[] = []
   replaceFetch(async (address: string) => {
@@ -89,7 +89,7 @@ test('shows rules of a scope, above it and below it, but not of a sibling scope'
     [beside, undefined],
     ['b'.repeat(40), undefined],
     [`${beside}/${'3'.repeat(16)}`, undefined],
-    // A name that only begins as the place does.
+    // A name that begins like the scope, but is another group.
     [`${folder}1`, undefined],
     [folder.slice(0, -1), undefined],
   ] as const) {

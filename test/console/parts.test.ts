@@ -1,4 +1,4 @@
-// The parts of the console that know nothing of a browser.
+// Parts of the console that do not depend on a browser.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { aboutTags } from '#domains/rules/patterns.model.ts'
