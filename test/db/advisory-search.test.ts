@@ -1,4 +1,4 @@
-// Every way in which a filtered list of advisories can be answered finds the same, each from an index.
+// Each query strategy for a filtered list of advisories returns the same rows, each from an index.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
@@ -35,7 +35,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const none: AdvisoryFilter = { values: [], numbers: [], excludedAuthors: [], query: '' }
 const value = (facet: number, ...values: string[]): AdvisoryFilter => ({ ...none, values: [{ facet, values }] })
 
-/** One filter of each kind, and the index that the plan of its list must use. */
+/** One filter of each kind, and the index in the query plan of its list. */
 const filters: Record<string, AdvisoryFilter> = {
   advisory_ids: value(facets.advisoryId, 'TST-0001', 'TST-0007'),
   legacy_advisory_ids: value(facets.legacyAdvisoryId, 'OLD-3'),
@@ -57,7 +57,7 @@ const filters: Record<string, AdvisoryFilter> = {
   'two of them': { ...value(facets.artifactType, 'apk'), query: 'cve-2024-10' },
 }
 
-/** From the usual ones to such that everything is walked through. */
+/** Limits that select each query strategy: the usual limits first, and at last limits that make the query walk all rows. */
 const ways: Record<string, Limits> = {
   merged: { arms: 400, rows: 2000 },
   collected: { arms: 0, rows: 2000 },
@@ -112,7 +112,7 @@ for (const [name, filter] of Object.entries(filters)) {
   })
 }
 
-/** Queries of the store. It gets the answers that it needs to continue. */
+/** Queries of the store. The test returns the rows that the store needs to continue. */
 async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
   const { db } = pinfold.app
@@ -129,7 +129,7 @@ async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql
   return queries
 }
 
-/** No query reads a whole table. Only collected or merged rows are sorted, which are few. */
+/** No query reads a whole table. Only the few collected or merged rows are sorted. */
 async function checkPlan(query: Sql, what: string): Promise<void> {
   const plan = await pinfold.app.db.plan(query)
   const shown = `${what}\n${compile(query, '?')}\n${plan}`

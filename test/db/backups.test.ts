@@ -1,4 +1,4 @@
-// Results of a backup during which something goes wrong.
+// Results of a backup with faults during the backup.
 import assert from 'node:assert/strict'
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// A database and the folder of its blobs are tied together at the first start.
+// The first start links a database and its blob folder.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ function newFolder() {
 const idOf = (folder: string) => join(folder, 'pinfold-id')
 const ownFolder = ({ app }: Server) => join(app.config.data, 'blobs')
 
-/** Opens the same database with another folder, as a second server would; rejects when it is refused. */
+/** Opens the same database with another folder, like a second server. Rejects if the server refuses the folder. */
 async function openWith({ app }: Server, blobs: string): Promise<void> {
   const second = await createApp({ ...app.config, blobs })
   await second.close()
@@ -79,7 +79,7 @@ test('continues an interrupted first start, whichever ID was written', async () 
   await openWith(registry, folder)
   assert.equal(readFileSync(idOf(folder), 'utf8'), id)
 
-  // A folder that has lost its id still has the blobs.
+  // A folder without its id still contains the blobs.
   await registry.pusher.pushImage('acme/app', 'v1')
   rmSync(idOf(folder))
   await openWith(registry, folder)

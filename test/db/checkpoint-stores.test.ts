@@ -1,4 +1,4 @@
-// The stores of checkpoints, a folder and a bucket: compare and swap, names, and separation from other parts of the store.
+// Checkpoint stores, a folder and a bucket: compare and swap, names, and separation from other parts of the store.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,8 +25,8 @@ after(async () => {
 })
 
 /**
- * `make` opens the same store several times, as several servers do. `skipRaces` is for a store that does not compare and replace in
- * one step: versitygw lets a second writer pass between the two.
+ * `make` opens the same store several times, like several servers. `skipRaces` is for a store that does not compare and replace
+ * in one step: versitygw lets a second writer in between.
  */
 type Kind = { name: string; skip: string | false; skipRaces: string | false; make: () => () => Promise<Blobs> }
 const kinds: Kind[] = [

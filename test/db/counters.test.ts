@@ -1,4 +1,4 @@
-// Compares counters and sorted keys of lists with the tables that they are about.
+// Compares counters and sorted list keys with their tables.
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { plantManifest } from '../support/tags.ts'
 const operations = 400
 const inFlight = 16
 
-/** Creates, renames and deletes at random; names come from a few, so that many requests meet. */
+/** Creates, renames and deletes at random. There are only a few names, so requests conflict often. */
 async function storm(clients: readonly Client[], random: Random): Promise<Record<string, number>> {
   const groups: string[] = ['']
   const repos: string[] = []

@@ -1,4 +1,4 @@
-// Rows that refer to a group, an identity or a role: each is deleted with it, blocks its deletion, or stays on purpose.
+// Rows that refer to a group, an identity or a role: each is deleted with it, blocks its deletion, or is kept on purpose.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Db, ident, sql } from '#db/sql.ts'
@@ -17,11 +17,11 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-/** `optional`: the column may be empty, and then its row is tied to nothing. */
+/** `optional`: the column may be empty, and then the row refers to nothing. */
 type Reference = { table: string; column: string; target: string; optional: number | boolean }
 type Column = Pick<Reference, 'table' | 'column'>
 
-/** Foreign keys that remove their rows or refuse the deletion. */
+/** Foreign keys that delete their rows or refuse the deletion. */
 async function foreignKeys(db: Db): Promise<Reference[]> {
   if (db.engine === 'sqlite') {
     return db.all<Reference>(sql`
@@ -47,7 +47,7 @@ async function columns(db: Db): Promise<Column[]> {
      WHERE table_schema = current_schema()`)
 }
 
-/** Tables whose every row has a foreign key to `target`, or to such a table. */
+/** Tables in which each row has a foreign key to `target`, or to another such table. */
 function tiedTo(target: string, keys: readonly Reference[]): Set<string> {
   const tied = new Set([target])
   for (let size = 0; size < tied.size; ) {
@@ -90,7 +90,7 @@ const groupColumns = [
   'vouched_by',
 ]
 
-/** References to groups that neither a foreign key nor `groupDeletion` of a resource decides about, by reason. */
+/** References to groups without a foreign key and without an entry in `groupDeletion` of a resource, by reason. */
 const ofGroups = {
   'removed by a hook': ['organization_usage.org_uid'],
   'removed with the last repository, which has to be gone before': ['organization_blobs.org_uid'],
@@ -130,7 +130,7 @@ const identityColumns = [
   'end_actor',
 ]
 
-/** References to identities that no foreign key decides about, by reason. */
+/** References to identities without a foreign key, by reason. */
 const ofIdentities = {
   'removed by a hook': ['organization_people.identity_uid', 'role_bindings.identity_uid', 'sessions.identity_uid'],
   'kept by a hook without the name and the address': ['access_requests.identity_uid'],
@@ -168,7 +168,7 @@ const ofIdentities = {
   'kept: copying stops, since the identity in whose name it is done has no rights': ['repo_syncs.setter'],
 }
 
-/** References to roles that no foreign key decides about, by reason. */
+/** References to roles without a foreign key, by reason. */
 const ofRoles = {
   'kept once it has expired: a valid invite keeps the role from being deleted': ['group_invites.role_uid'],
 }

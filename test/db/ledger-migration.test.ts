@@ -1,4 +1,4 @@
-// A database that was filled before the ledger outlived its repo, brought up to now.
+// Migrates a database with data from before tag histories outlived their repositories.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -39,7 +39,7 @@ async function emptyDb(): Promise<AsyncDisposable & { db: Db }> {
   return { db, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
-/** A group with the repos 1 to `count`, each with a tag that has moved `moves` times, and with content below it. */
+/** A group with repositories 1 to `count`. Each has content, and a tag that was updated `moves` times. */
 async function fill(db: Db, count: number, moves: number): Promise<string> {
   const group = newUid('/')
   await db.tx(async (tx) => {

@@ -52,7 +52,7 @@ test('a build works with expansions and backfills of a newer build, but not with
       await db.all(sql`SELECT length FROM items ORDER BY id`),
       [1, 2, 3, 4, 5].map((length) => ({ length })),
     )
-    // The older build continues, and starts again.
+    // The older build continues to run, and can start again.
     assert.deepEqual(await migrate(db, older), [])
     assert.equal(await schemaState(db, idsOf(older)), 'current')
     await addItems(db, ['ffffff'])
@@ -118,7 +118,7 @@ test(
         )
         return rows.length > 0
       }
-      // It waits, gives up, and waits again.
+      // The change waits for its lock, gives up, and waits again.
       for (const wanted of [true, false, true]) while ((await waiting()) !== wanted) await new Promise(setImmediate)
       await reader.query('COMMIT')
       await reader.end()
@@ -148,7 +148,7 @@ test(
       const writer = await place.connect()
       await writer.query(`SET search_path = ${place.schema}`)
       await writer.query('BEGIN')
-      // An open transaction may delay the creation of an index, and is not delayed by it.
+      // An open transaction may delay the creation of an index. The creation does not delay the transaction.
       await writer.query("INSERT INTO items (name) VALUES ('open')")
       const all = [first, indexed]
       const cutShort = { ...db, alone: () => Promise.reject(new Error('killed')) }
@@ -171,7 +171,7 @@ test(
       await writer.query('BEGIN')
       await writer.query("INSERT INTO items (name) VALUES ('later')")
       const building = migrate(db, all)
-      // It has been thrown away, or waits for that: either way others go on.
+      // The index is dropped, or waits to be dropped. Other transactions continue in both cases.
       await place.query(`INSERT INTO ${place.schema}.items (name) VALUES ('meanwhile')`)
       await writer.query('COMMIT')
       await writer.end()
@@ -209,7 +209,7 @@ test(
         const text = 'SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE $2'
         while ((await place.query(text, [place.schema, like])).rows.length === 0) await new Promise(setImmediate)
       }
-      // The open transaction delays the index of the first migration until the second one has asked for its turn.
+      // The open transaction delays the index of the first migration until the second migration has requested its lock.
       const writer = await place.connect()
       await writer.query(`BEGIN; INSERT INTO ${place.schema}.items (name) VALUES ('open')`)
       const one = migrate(db, all)
@@ -270,7 +270,7 @@ test('migrate --finish refuses while a server of another version runs, and works
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
-  // Long enough that a server which is held up counts as alive.
+  // Long enough that a delayed server counts as alive.
   const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
   await using server = await startProcess(place, { env })
   await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
@@ -311,7 +311,7 @@ test('migrate next to running servers runs only the migrations that allow this',
   assert.deepEqual([alone.code, alone.stderr], [0, ''])
 })
 
-/** A server that has read the schema and is held up before others can see it; `goOn` lets it continue. */
+/** A server that has read the schema, and is delayed before other servers can see it. `goOn` lets it continue. */
 async function startHeldUp(place: Place, env: Place['env']) {
   const holder = await place.connect()
   await holder.query(`BEGIN; LOCK TABLE ${place.schema}.facts IN EXCLUSIVE MODE`)
@@ -334,7 +334,7 @@ test('migrate also detects a server that started after its first check', {
   const { starting, goOn } = await startHeldUp(place, env)
   await place.query(`DROP INDEX ${place.schema}.tag_history_by_time`)
   await place.query(`DELETE FROM ${place.schema}.schema_migrations WHERE id = '0086-history-by-time'`)
-  // The migration has seen no server, and waits for the lock that only one migration can hold.
+  // The migration has seen no server, and waits for the migration lock.
   const holder = await place.connect()
   await holder.query(`SET search_path = ${place.schema}`)
   await holder.query(`SELECT pg_advisory_lock(7420001, hashtext(current_setting('search_path')))`)
@@ -350,7 +350,7 @@ test('migrate also detects a server that started after its first check', {
   assert.deepEqual([code, stderr.includes(`and one has started as ${server.url}; stop all servers first`)], [69, true])
 })
 
-/** A database of this build, open here too, and the place where servers of the build would start. */
+/** A database of this build, also opened by this test, in which servers of the build start. */
 async function migrated() {
   const closing = new AsyncDisposableStack()
   const place = closing.use(await makePlace())

@@ -1,5 +1,4 @@
-// The audit log is the one table that only grows, so each of its filters must be answered from an index in the order of
-// time, in every place.
+// Only the audit log grows forever. So each of its filters uses an index in time order, in each scope.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader } from '#db/sql.ts'
@@ -42,7 +41,7 @@ function pageOf(desc: boolean, cursor: boolean): Page {
   return { order, after, size: 50, skip: 0, binding: '' }
 }
 
-/** The list and the place, and what bounds the times on either side. */
+/** The list, its scope, and the time limits on both sides. */
 function searched(low: boolean, high: boolean, cursor: 'none' | 'low' | 'high'): RegExp {
   if (onPostgres) {
     const bound = (on: boolean, row: boolean, sign: string) => (on ? `.*${row ? 'ROW\\(.*\\)' : 'value'} ${sign}` : '')

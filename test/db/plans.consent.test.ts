@@ -1,4 +1,4 @@
-// Queries for every caller and every new binding, which must not slow down if many strangers have bound them.
+// Queries for each caller and each new binding. They must not slow down if many strangers create bindings for one person.
 import { after, before, test } from 'node:test'
 import { listGrants } from '#domains/iam/identities/identities.store.ts'
 import * as pending from '#domains/iam/roles/pending-bindings.store.ts'
@@ -16,7 +16,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const [identity, organization] = ['c'.repeat(40), 'a'.repeat(40)]
 const index = 'role_bindings_by_identity_accepted'
-/** Search by the identity and by the acceptance; within one organization also by the uids. */
+/** Searches by identity and acceptance, and inside one organization also by uids. */
 const searched = (range = '') =>
   onPostgres
     ? new RegExp(`${index}[^]*Index Cond: .*identity_uid.*accepted = 1`)

@@ -1,4 +1,4 @@
-// Contents of images, images that wait to be read, and advisories about a package are found from an index in any amount of data.
+// Image contents, images that wait to be read, and advisories for a package are found by an index, for any amount of data.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'

@@ -25,7 +25,7 @@ const page = (desc: boolean) => ({
   binding: '',
 })
 
-/** Everything that is asked, whether it reads or writes; the first answer is a row that leads on to the next. */
+/** All queries, reading and writing. The first result is a row with which the code continues. */
 async function statementsOf(work: (tx: Tx) => Promise<unknown>): Promise<Sql[]> {
   const found: Sql[] = []
   const row = { id: 1, subscription: 1, createTime: time, last: 1, position: 1 }
@@ -79,7 +79,7 @@ const works: Record<string, (tx: Tx) => Promise<unknown>> = {
   'marks of what was delivered': (tx) => sending.markDelivered(tx, [1, 2, 3]),
 }
 
-/** Parts that a limit keeps small, and the primary key, which SQLite walks in its order without saying so. */
+/** Parts with a limited size, and the primary key, which SQLite reads in order without mentioning it in the plan. */
 const bad = onPostgres
   ? /\bSeq Scan\b|\bSort\b/
   : /\bSCAN (?!d\b|oldest\b)(?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/

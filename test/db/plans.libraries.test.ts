@@ -27,7 +27,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-/** Queries of a function of a store, which gets its usual answers. */
+/** Queries of a store function, which gets its usual results. */
 async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
   const { db } = pinfold.app
   const queries: Sql[] = []

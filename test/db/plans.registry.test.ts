@@ -1,4 +1,4 @@
-// Queries of the registry for each request, and pages that garbage collection reads, come from an index.
+// Queries of the registry in each request, and pages that garbage collection reads, use an index.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'

@@ -1,4 +1,4 @@
-// From a vulnerability or a package to the images that have it: each step comes from an index.
+// From a vulnerability or a package to the images with it: each query uses an index.
 
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'

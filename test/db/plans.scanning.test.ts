@@ -1,4 +1,4 @@
-// Rows of the matcher are read, changed and deleted from an index, for any number of packages, findings and records.
+// The scan reads, changes and deletes rows by an index, for any number of packages, findings and records.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'
@@ -38,7 +38,7 @@ const edited = { record: recordAbout('CVE-2026-1', 'PyPI', 'flask', '9'), hash: 
 const pair = { asOwner: true, one: 1, other: 1 }
 const found = { componentNo: 1, affectedNo: 1 }
 
-/** The statements of each, and the answers that make it go on; without one there is nothing. */
+/** The statements of each function, and the results with which it continues. Without results it stops. */
 const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> = {
   findList: { ask: (tx) => lists.findList(tx, key) },
   findListByNo: { ask: (tx) => lists.findListByNo(tx, 1) },

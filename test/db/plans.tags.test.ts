@@ -1,5 +1,5 @@
-// Tags are listed, counted, pulled and looked up in their history from an index in the requested order. A list of several kinds
-// of names reads each kind from its own keys and merges a page of each.
+// Lists, counts, pulls and the history of tags use an index in the requested order. A list of several kinds of names reads each
+// kind by its own keys, and merges a page of each.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
@@ -32,12 +32,12 @@ const digest = `sha256:${'c'.repeat(64)}`
 const none: TagFilter = { name: '', digest: '', updatedSince: '', asked: 0 }
 const scopes: Record<string, TagBranch> = { everything: { below: '/' }, 'one repo': { below: repo } }
 
-/** Queries of a function of a store. Totals are answered with `total`. */
+/** Queries of a store function. Counts return `total`. */
 async function queriesOf(ask: (reader: Reader) => Promise<unknown>, total = 0): Promise<Sql[]> {
   const queries: Sql[] = []
   const note = (query: Sql): string => {
     const text = query.parts.join('')
-    // This query checks if repositories are being removed, in a table that is nearly always empty.
+    // This query checks if repositories are being deleted, in a table that is nearly always empty.
     if (!text.includes('FROM repo_removals LIMIT')) queries.push(query)
     return text
   }
@@ -100,14 +100,14 @@ test('reads only the keys of skipped tags, from the nearer end', async () => {
 
 async function checkSkipped(branch: TagBranch, page: Page, total: number): Promise<void> {
   const queries = await queriesOf((reader) => listTags(reader, [branch], { ...page, skip: 1000 }, none), total)
-  // After a cursor the number of remaining rows is not known.
+  // After a page token, the number of remaining rows is unknown.
   assert.equal(queries.length, page.after ? 1 : 2)
   const query = queries.at(-1)!
   const { plan, shown } = await planOf(query)
   const isFromEnd = !page.after && total === 1100
   assert.deepEqual(query.values.slice(-2), [51, isFromEnd ? 49 : 1000], shown)
   await checkPlan(query, keys)
-  // Rows are looked up only after the limit.
+  // Rows are read only after the limit is applied.
   const bound = onPostgres ? /Limit.*list_keys_pkey/s : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s
   assert.match(plan, bound, shown)
   if (onPostgres) assert.ok(plan.indexOf('Limit') > plan.indexOf('Nested Loop'), shown)
@@ -191,7 +191,7 @@ test('counts tags from the counters', async () => {
 })
 
 test('a pull, a tag update and a read of the tag history each need one index search', async () => {
-  // Without statistics PostgreSQL takes a name to be as rare as a name in a repo.
+  // Without statistics, PostgreSQL assumes that a name is as rare as a name inside one repository.
   const tagKey = onPostgres
     ? /tags_(repo_id_name_key|by_name)/
     : /SEARCH \w+ USING (COVERING )?INDEX \w+ \(repo_id=\? AND name=\?\)/

@@ -1,5 +1,5 @@
-// Every list and every count is answered from an index in its own order. SQLite runs on the event loop, so a scan or a sort of a
-// large table would stop the server.
+// Each list and each count uses an index in its own order. SQLite runs on the event loop, so a scan or a sort of a large table
+// would stop the server.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, sql } from '#db/sql.ts'
@@ -37,8 +37,8 @@ let group: string
 before(async () => {
   pinfold = await startPinfold()
   group = (await plantTree(pinfold, { repos: 60, others: 20 }))['a/one']!
-  // Without statistics of a table, PostgreSQL estimates a range of its uid to cost as much as an equal name. The other tables
-  // have few rows.
+  // Without table statistics, PostgreSQL estimates that a range of uids costs as much as an equal name. The other tables have few
+  // rows.
   if (onPostgres) await pinfold.app.db.tx((tx) => tx.run(sql`ANALYZE repos, identities, roles, role_bindings`))
 })
 after(() => pinfold[Symbol.asyncDispose]())
@@ -148,7 +148,7 @@ const tableIndex = (table: string, scope: Branch) => {
   return onPostgres ? new RegExp(`${table}_uid_key\\b`) : new RegExp(`sqlite_autoindex_${table}_1\\b`)
 }
 
-/** The primary key of list_keys, from the cursor on when there is one. */
+/** The primary key of list_keys, starting at the page token if there is one. */
 function keyIndex(desc: boolean, cursor: boolean): RegExp[] {
   if (onPostgres) {
     const from = `Index Cond: .*list = .*place = .*${cursor ? `ROW\\(.*\\) ${desc ? '<' : '>'} ROW` : ''}`
@@ -159,14 +159,14 @@ function keyIndex(desc: boolean, cursor: boolean): RegExp[] {
 }
 
 /**
- * The columns that the table is searched by. PostgreSQL knows from its statistics which of several filters picks few rows,
- * and has none here, so that one of them is enough.
+ * The columns of the index search. PostgreSQL needs statistics to know which of several filters selects few rows. It has none in
+ * this test, so one column is enough.
  */
 function searchedBy({ by }: Filter, table: string, scope: Branch): RegExp[] {
   const search = onPostgres ? 'Index Cond: .*' : 'SEARCH t USING (COVERING )?INDEX \\w+ \\([^)]*'
   const equals = onPostgres ? ' =' : '=\\?'
   if (onPostgres) return [new RegExp(`${search}\\b(${by.join('|')}|parent_uid)${equals}`)]
-  // A key verifies one invite, one identity has few bindings, and two filters leave few rows.
+  // A key identifies one invitation, an identity has few bindings, and two filters select few rows.
   const few = by.length > 1 || by[0] === 'key_id' || (table === 'role_bindings' && by[0] !== 'role_uid')
   const parent = 'childrenOf' in scope && !few ? ['parent_uid'] : []
   return [...by, ...parent].map((column) => new RegExp(`${search}\\b${column}${equals}`))

@@ -1,4 +1,4 @@
-// A pooler between the server and PostgreSQL, of which each transaction gets a connection.
+// A pooler between the server and PostgreSQL, which assigns a connection to each transaction.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ import { startWire } from '../support/wire.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
-/** The URL through a wire, which is as good as a pooler that keeps to one connection for each client. */
+/** The URL of a proxy. It acts like a pooler with one connection per client. */
 function through(place: Place, port: number): string {
   const url = new URL(place.database)
   Object.assign(url, { hostname: '127.0.0.1', port: String(port) })
@@ -21,7 +21,7 @@ function through(place: Place, port: number): string {
   return url.href
 }
 
-/** Gives one connection to all clients, one after the other, and knows nothing of the names of statements. */
+/** Assigns one connection to all clients in turn, and does not track statement names. */
 async function startForgetful(to: { host: string; port: number }) {
   const server = createServer()
   const sockets = new Set<Socket>()
@@ -29,7 +29,7 @@ async function startForgetful(to: { host: string; port: number }) {
   sockets.add(on)
   let client: Socket | undefined
   let greeting = Buffer.alloc(0)
-  /** True if `greeting` has all bytes up to the first time that the server is ready for a query. */
+  /** True if `greeting` contains all bytes until the server is first ready for a query. */
   const isGreeted = () => greeting.at(-6) === 'Z'.charCodeAt(0)
   on.on('error', () => {}).on('data', (chunk: Buffer) => {
     if (!isGreeted()) greeting = Buffer.concat([greeting, chunk])
@@ -60,7 +60,7 @@ async function startForgetful(to: { host: string; port: number }) {
   }
 }
 
-/** Passes the start of each connection on, and no statement. */
+/** Forwards the start of each connection, but no statement. */
 async function startMute(to: { host: string; port: number }) {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

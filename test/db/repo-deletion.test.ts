@@ -1,4 +1,4 @@
-// Nothing that refers to a repository outlasts it: of every table that the schema has, a foreign key or a hook removes the rows.
+// No reference to a repository outlives it: in each table of the schema, a foreign key or a hook deletes the rows.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { ok } from '../support/expect.ts'
 import { copyOfSqlite } from '../support/migrated.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
 
-/** Tables whose rows stay although a column names the repository. */
+/** Tables whose rows stay although a column refers to the repository. */
 const stays: Readonly<Record<string, string>> = {
   'digest_usage.repo_id': 'counts pulls by day; a background job deletes old days',
   'digest_last_pulls.repo_id': 'the last pulls of callers; a background job deletes old ones',
@@ -24,7 +24,7 @@ const stays: Readonly<Record<string, string>> = {
   'resolved_later.last_repo': 'how far a background job has come in a list of repositories',
 }
 
-/** Records of decisions about a repository: they stay, and some of them end with it. */
+/** Records of decisions about a repository. They stay, and some get an end time. */
 const records: Readonly<Record<string, 'ends' | 'stays'>> = {
   gate_exceptions: 'ends',
   pull_rule_exceptions: 'ends',
@@ -44,13 +44,13 @@ let tables: Table[]
 const repos = new Map<string, Repo>()
 before(async () => {
   registry = await startRegistry({ jobs: [] })
-  // Repositories come first: a push would read the planted rows.
+  // Repositories are first, because a push would read the inserted rows.
   for (const name of ['small', 'large', 'ruled']) repos.set(name, await pushRepo(name))
   tables = await readTables()
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** The tables as SQLite has them; both databases have the same. */
+/** The tables in SQLite. PostgreSQL has the same tables. */
 async function readTables(): Promise<Table[]> {
   const folder = mkdtempSync(joinPath(tmpdir(), 'pinfold-test-'))
   const file = joinPath(folder, 'schema.db')
@@ -74,7 +74,7 @@ const tableOf = (name: string): Table => tables.find((table) => table.name === n
 
 type Reference = { table: Table; column: string }
 
-/** Columns that name a repository. The columns of the tag history name the ledger, which outlives the repository. */
+/** Columns that refer to a repository. Columns of the tag history refer to the ledger, which outlives the repository. */
 function referring(pattern: RegExp): Reference[] {
   return tables.flatMap((table) =>
     table.columns
@@ -90,7 +90,7 @@ type Repo = { id: number; uid: string; digest: string; org: string }
 let numbers = 900_000
 const past = '2000-01-01T00:00:00.000Z'
 
-/** Adds a row of a table, and the rows that it refers to. `known` are values of it. */
+/** Adds a row to a table, and the rows that it refers to. `known` contains values for the row. */
 async function plant(tx: Tx, { name, columns, keys }: Table, repo: Repo, known: Row): Promise<Row> {
   const row: Row = { ...known }
   for (const { name: column, type, notnull, dflt_value, pk } of columns) {
@@ -131,7 +131,7 @@ async function countOf(reference: Reference, repo: Repo): Promise<number> {
   return Number(row!.total)
 }
 
-/** Fills every table that names the repository, deletes it, and returns where rows are left. */
+/** Fills each table that refers to the repository, deletes the repository, and returns the tables with remaining rows. */
 async function leftAfter(repo: Repo, remove: () => Promise<void>): Promise<string[]> {
   const all = referring(/^(?:repo|repo_id|repo_uid|last_repo)$/)
   assert.ok(all.length > 20, 'the columns that name repositories are not found any more')

@@ -1,4 +1,4 @@
-// Every resource has its row, and the values derived from these rows match the tables and the caches.
+// Each resource has one entry in the resource table, and derived values match the database tables and the caches.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -34,7 +34,7 @@ const notResources = {
   uploads: 'pushes that have begun; their uid is in no hierarchy',
 }
 
-/** Names in errors of things that are no resource by themselves. */
+/** Names in errors for things that are not separate resources. */
 const partsOfOthers = [
   'registry.pinfold.dev/Deployment',
   'registry.pinfold.dev/Package',
@@ -132,13 +132,13 @@ const weekOld: Question = {
   age: { ms: 7 * 86_400_000, hold: 0, countFrom: 'tag' },
 }
 
-/** Tables that a cache reads to fill itself, according to its statements. */
+/** Tables that a cache reads, according to its statements. */
 async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<string[]> {
   const texts: string[] = []
   const answer = (query: Sql) => {
     const text = compile(query, '?')
     texts.push(text)
-    // Every query gets a row, so that the function continues to its next query.
+    // Each query returns a row, so that the function continues to its next query.
     return { uid: 'a'.repeat(40), name: 'a', id: 1, place: '/', capabilities: '[]' }
   }
   const reader = {

@@ -1,4 +1,4 @@
-// Package lists of earlier versions are converted to rows step by step, with any deletions meanwhile.
+// Package lists from earlier versions are converted to rows in batches, with concurrent deletions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { raw, sql } from '#db/sql.ts'

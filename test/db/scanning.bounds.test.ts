@@ -1,4 +1,4 @@
-// Advisories of one organization, and packages with a common name, cost other organizations no more than their share.
+// Advisories of one organization, and packages with a common name, cost other organizations at most their share.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
@@ -150,7 +150,7 @@ test('a record with changed text starts and ends no finding, and earlier reports
   assert.deepEqual(textAt(after!, before!.foundTime).references, [])
   assert.equal(turnsOf(after!).length, turnsOf(before!).length + 1)
   assert.deepEqual(await say('second', '9', ['https://example.com/2']), { created: 0, updated: 0, unchanged: 1 })
-  // A changed range gives another finding, and the former one keeps both of its texts.
+  // A changed version range creates another finding, and the former finding keeps both of its texts.
   await say('third', '10')
   const [ended, open] = await findKnown(app.db, list, [], 10)
   assert.notEqual(ended!.goneTime, '')

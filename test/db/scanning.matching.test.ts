@@ -1,4 +1,4 @@
-// Packages of images and vulnerability records: if either side changes, the findings follow, and findings of past days stay.
+// Packages of images and vulnerability records: if either changes, the findings are updated, and findings of past days stay.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
@@ -79,7 +79,7 @@ async function put(name: string, records: SourceRecord[], complete = false): Pro
   await finishSource(work(), run, { fingerprint: '', buildTime: '', complete, error: '' })
 }
 
-/** The findings of a list: the id, whether it is certain, how bad, since when and until when. */
+/** Findings of a package list: id, certainty, severity, start and end. */
 async function findings(list: number) {
   await runDuty(pinfold.app, matchPackages)
   const known = await findKnown(pinfold.app.db, list, [], 1000)
@@ -89,7 +89,7 @@ async function findings(list: number) {
   )
 }
 
-/** The vulnerabilities that count in a list, each with how bad it is. */
+/** Counted vulnerabilities of a package list, each with its severity. */
 async function counted(list: number) {
   const found = await findKnown(pinfold.app.db, list, [], 10_000)
   return Object.fromEntries(severitiesAt({ found }, now.toISOString()))

@@ -1,5 +1,5 @@
-// Counts of the findings of a list follow the changes of its packages, in steps that may be interrupted. After each step the
-// count, with the changes on their way, equals a recount.
+// Finding counts of a package list follow the changes of its packages, in batches that can be interrupted. After each batch, the
+// count plus the queued changes equals a recount.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
@@ -52,7 +52,7 @@ async function put(ids: readonly string[], name: string, more: { withdrawTime?: 
   )
 }
 
-/** Does the waiting work, of one kind only or all. */
+/** Runs the queued work, of one kind or of all kinds. */
 async function work(kind?: 'package' | 'list'): Promise<void> {
   for (let next = await take(kind); next; next = await take(kind)) await doMatch(pinfold.app, next, signal)
 }
@@ -88,7 +88,7 @@ async function opens(...lists: PreparedList[]): Promise<string[]> {
   return counted
 }
 
-/** Deletes lists without images, as the sweep does. */
+/** Deletes package lists without images, like the cleanup job. */
 async function forget(...lists: PreparedList[]): Promise<void> {
   const { db } = pinfold.app
   for (const { listNo } of lists) {
@@ -108,7 +108,7 @@ async function differences(): Promise<string[]> {
   const found: string[] = []
   for (let step = 'c:0'; step !== ''; ) {
     const { differences: some, next } = await verifyStep(pinfold.app, step)
-    // Packages that wait for comparison are no difference of the counts.
+    // The counts ignore packages that wait for comparison.
     found.push(...some.filter((one) => one.includes('counted')))
     step = next
   }
@@ -135,7 +135,7 @@ test('a package list gets each change once, wherever the change is when the list
   await work('list')
   assert.deepEqual(await opens(behind, third, ahead), ['2 of 2', '0 of 2', '0 of 2'])
   assert.deepEqual(await differences(), [])
-  // A second change while the first is on its way.
+  // A second change while the first one is queued.
   await put(['O-1'], 'one', { withdrawTime: '2026-03-01T00:00:00.000Z' })
   await put(['O-3', 'O-4'], 'one')
   await work('package')

@@ -1,4 +1,4 @@
-// Queued comparisons are completed even if the server that works on them ends.
+// Queued comparisons complete, also if the server that runs them stops.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createLeases } from '#db/leases.ts'

@@ -1,4 +1,4 @@
-// Records of vulnerability sources are stored with their former contents, and read slice by slice.
+// Records of vulnerability sources are stored with their former contents, and read in batches.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { insertsOf } from '#db/bulk.ts'

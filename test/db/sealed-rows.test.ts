@@ -21,8 +21,8 @@ const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) =>
   some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose })),
 )
 
-/** Bytes that are no secrets. */
-/** The answer to a program is under its own key. */
+/** Columns of bytes that contain no secrets. */
+/** The response to a program is encrypted with the program's own key. */
 const plainColumns = [
   'group_invites.public_key',
   'headless_sign_ins.encrypted',
@@ -50,7 +50,7 @@ test('each column of bytes is listed as encrypted or as plain', async () => {
   assert.deepEqual(found.map(({ name }) => name).sort(), [...listed, ...plainColumns].sort())
 })
 
-/** A server with something in every sealed column. */
+/** A server with a value in each encrypted column. */
 async function withSecrets() {
   const closing = new AsyncDisposableStack()
   const issuer = closing.use(await startIssuer())
@@ -60,7 +60,7 @@ async function withSecrets() {
   await pinfold.seed.provider(org.uid, issuer.url)
   for (let i = 0; i < 2; i++) {
     const { uid } = await pinfold.seed.subscription(org.uid)
-    // The second time the one before has been shown, so that it stays good for a while.
+    // At the second rotation, the first secret has already been shown, so it stays valid for a while.
     for (let n = 0; n < 2; n++) ok(await pinfold.operator.post(`/events/v2/subscriptions/${uid}:rotateSecret`))
   }
   const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'me', password: 'hidden words' }
@@ -102,7 +102,7 @@ async function signSomebodyIn({ app }: Pinfold): Promise<void> {
   })
 }
 
-/** Plain text of all sealed values; `undefined` for values that the key does not open. */
+/** Plain text of all encrypted values, or `undefined` for values that the key cannot decrypt. */
 async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | undefined)[]>> {
   const all: Record<string, (string | undefined)[]> = {}
   for (const { table, key, column, purpose } of columns) {

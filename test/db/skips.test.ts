@@ -1,4 +1,4 @@
-// Pages that skip items have the same items as the whole list, from either end.
+// Pages that skip items contain the same items as the whole list, from both ends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'

@@ -1,4 +1,4 @@
-// Cache of the tiles of a log, because of which a proof reads little more than the tiles of its own entries.
+// Cache of the tiles of a log. With the cache, a proof reads little more than the tiles of its own entries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeTiles } from '#domains/ledger/proofs/logs.store.ts'
@@ -25,7 +25,7 @@ test('proofs of a checkpoint read the tile of their entry, and shared tiles once
       return rows
     },
   }
-  /** The tiles that a proof was read from. */
+  /** The tiles that were read for a proof. */
   const proved = async (cache: TileCache, index: number, { log = 7, of = size } = {}) => {
     names.length = 0
     const proof = inclusionProof(index, of, await cache.nodesFor({ log, size: of }, [index]))
@@ -39,7 +39,7 @@ test('proofs of a checkpoint read the tile of their entry, and shared tiles once
   assert.equal(await proved(cache, 3), '0/0,0/2,1/0')
   assert.equal(await proved(cache, 300), '0/1')
   assert.equal(await proved(cache, 599), '')
-  // For another checkpoint only the tiles with other hashes are read.
+  // For another checkpoint, only the tiles with different hashes are read.
   assert.equal(await proved(cache, 300, { of: 580 }), '0/1,0/2')
   assert.equal(await proved(cache, 300, { of: 500 }), '0/1,1/0')
   assert.equal(await proved(cache, 3), '0/0')

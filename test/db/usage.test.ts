@@ -75,7 +75,7 @@ async function storm({ registryOperator, operator }: TestRegistry, random: Rando
       if (repos?.length) tell('repo', await operator.delete(`/registry/v2/repos/${pick(repos).uid}`))
     },
   }
-  // Some are worth more than others, or there would be little left to delete.
+  // Some actions are more likely than others. Otherwise there would be little left to delete.
   const dice = [...Object.keys(doings), 'post', 'post', 'begin', 'patch', 'put', 'manifest', 'manifest']
   let left = operations
   const lane = async () => {

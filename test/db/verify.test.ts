@@ -1,4 +1,4 @@
-// Damages that a verification finds, one at a time, and their repair.
+// Damage that a verification finds, one at a time, and its repair.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
@@ -93,7 +93,7 @@ for (const [store, skip] of stores) {
     const wrong = ['blobs', 'content has another digest']
     assert.deepEqual((await look(registry, { hash: true })).problems, [[...wrong, false]])
     assert.deepEqual((await look(registry, { hash: true, repair: true })).problems, [[...wrong, true]])
-    // The content is no longer served, and waits in the trash for inspection.
+    // The content is no longer served, and stays in the trash for inspection.
     const got = await registry.puller.call('GET', `${name}/blobs/${digest}`)
     assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
     assert.deepEqual((await look(registry)).problems, [['blobs', 'content missing or short', false]])
