@@ -1,4 +1,4 @@
-// `npm run audit` without a network: its rules, and the script with an npm of ours.
+// `npm run audit` without a network: its rules, and the script with a fake npm.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -111,7 +111,7 @@ test('our own package-lock.json passes', () => {
   assert.deepEqual(auditLock(JSON.parse(read('package-lock.json')), rules), [])
 })
 
-/** Runs the script with an npm that prints `answer`, and tells what it was asked. */
+/** Runs the script with a fake npm that prints `answer`, and returns the arguments that npm got. */
 function audit(answer: string, ...args: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-audit-'))
   try {

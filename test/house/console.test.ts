@@ -45,7 +45,7 @@ test('the console imports only types from the contract, and no server code', () 
 })
 
 test('each console text is in the folder words, under a unique name', () => {
-  // Between tags, and in what is read aloud or shown in a field.
+  // Texts between tags, and texts that are read aloud or shown in an input field.
   const between =
     /<(?!(?:void|string|number|boolean|unknown)>)[a-z]\w*(?:\s[^<>]*)?>\s*([^<>{}()]*[A-Za-z]{3,}[^<>{}()]*)</g
   const inside = /\b(?:title|label|placeholder|aria-label|submit|caption)="([^"]*[a-z][^"]*)"/g

@@ -9,7 +9,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/*.md'], { cwd: root })
 const tours = globSync('docs/tours/*.md', { cwd: root })
 
-/** As GitHub makes them: lower case, dashes for spaces, nothing but letters, digits, dashes and underscores. */
+/** Anchors as GitHub creates them: lower case, dashes for spaces, only letters, digits, dashes and underscores. */
 function anchorsOf(text: string): string[] {
   const headings = [...text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.+)$/gm)].map((match) => match[1]!)
   return headings.map((heading) =>

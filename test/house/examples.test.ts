@@ -16,7 +16,7 @@ for (const file of files) {
   test(`${file} loads`, () => {
     const config = readConfig(parseEnv(readFileSync(join(root, file), 'utf8')))
     assert.match(config.url, /^https:/)
-    // A proxy ends TLS in front of it.
+    // A proxy in front of the server terminates TLS.
     assert.notDeepEqual(config.trustedProxies, [])
     if (config.masterKey !== '') assert.equal(parseMasterKey(config.masterKey).length, 32)
   })

@@ -6,7 +6,7 @@ import { domainOf, sources as files, type Import, importsOf, reaches, root } fro
 
 const all = files.flatMap(importsOf)
 
-/** The files of a domain that have no role of the four; `shared` ones are rules that other domains may import too. */
+/** Files of a domain without one of the four roles. `shared` files contain rules that other domains may import too. */
 const ruleFiles: Record<string, readonly string[]> = {
   shared: [
     'events/subscriptions/audience.ts',
@@ -82,7 +82,7 @@ function roomOf(path: string): string {
   if (parts[1] !== 'domains') return parts.length === 2 ? path : parts[1]!
   const name = parts.at(-1)!
   if (name === 'domain.ts' || name === 'domains.ts' || name === 'resources.ts') return name.slice(0, -'.ts'.length)
-  // The types of hooks are models.
+  // The types of hooks count as models.
   if (name === 'hooks.ts') return 'model'
   if (name === 'parts.ts' || name === 'open-parts.ts') return 'parts'
   return /\.(model|store|service|v1|v2|control|job|hooks)\.ts$/.exec(name)?.[1] ?? 'rule'
@@ -93,13 +93,13 @@ const ruleOf = (path: string): string => path.slice('src/domains/'.length)
 const isRule = (one: Import): boolean =>
   ruleFiles.shared!.includes(ruleOf(one.to)) || (sameDomain(one) && ruleFiles.own!.includes(ruleOf(one.to)))
 
-/** The types of the application, of a query, a lease and a job may be named anywhere but in lib and the models. */
+/** All files except models and lib may import the types of the application, of a query, a lease and a job. */
 const typesOfGround = ['sql', 'leases'].map((one) => `src/db/${one}.ts`)
 const typesBeside = ['caller', 'domain', 'job', 'hooks'].map((one) => `src/${one}.ts`)
 const everywhere = (one: Import): boolean =>
   one.to === 'src/app.ts' || (one.typeOnly && [...typesOfGround, ...typesBeside].includes(one.to))
 
-/** The packages whose messages a file may make, by its role. Our own messages may hold those of version 2. */
+/** Packages whose messages a file may create, by its role. Messages of our own packages may contain messages of version 2. */
 const packages: Record<string, RegExp> = {
   v1: /^gen\/pinfold\/[a-z]+\/v1\//,
   v2: /^gen\/pinfold\/[a-z]+\/v2\//,
@@ -157,7 +157,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       'src/scim/entry-point.ts',
     ]
     if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
-    // Words of the entry points are needed before these exist.
+    // Names of entry points that are needed before the entry points exist.
     if (['src/oci/errors.ts', 'src/scim/errors.ts'].includes(one.to)) return one.from === 'src/api/port/waiting.ts'
     return one.to === 'src/db/unavailable.ts' && ['src/api/errors.ts', 'src/api/documents.ts'].includes(one.from)
   },
@@ -211,7 +211,7 @@ test('each import follows the table of allowed imports', () => {
   const broken = all.filter((one) => {
     const from = roomOf(one.from)
     const to = roomOf(one.to)
-    // src/*.ts wires the rooms together; a rule file of a domain (rights.ts, readme.ts) obeys the services' row.
+    // src/*.ts connects the top folders. A rule file of a domain (rights.ts, readme.ts) follows the import rules of services.
     if (from.startsWith('src/')) return false
     const rule = from === 'rule' ? allowed.service! : allowed[from]!
     const readsContract = ['outbox/emit.ts', 'iam/access/capabilities.ts', 'iam/identities/service-principals.ts']
@@ -285,7 +285,7 @@ test('each source file is used by another file', () => {
       used.add(path!.startsWith('#') ? `src/${path!.slice(1)}` : join(dirname(user), path!))
     }
   }
-  // Started by bin/pinfold.
+  // bin/pinfold starts this file.
   assert.deepEqual(
     files.filter((file) => !used.has(file)),
     ['src/main.ts'],

@@ -1,4 +1,4 @@
-// Every list under a `/v2/` path is asked and answers in one way, so that one paginator serves them all.
+// Each list under a `/v2/` path has the same parameters and response format, so that the same paging code reads all of them.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ function pathsOf(method: DescMethod): string[] {
 const repeated = ({ output }: DescMethod): DescMessage[] =>
   output.fields.flatMap((field) => (field.fieldKind === 'list' && field.listKind === 'message' ? [field.message] : []))
 
-/** Their answer has several messages, and is one document or the effect of one request all the same. */
+/** These responses contain several messages, but are one document or the result of one request. */
 const noLists: Record<string, string> = {
   'platform.iam.v2.RoleBindingsService/BatchCreateRoleBindings': 'what the request has made',
   'platform.iam.v2.ExternalGroupRoleMappingsService/BatchDeleteExternalGroupRoleMappings': 'what it has deleted',
@@ -100,7 +100,7 @@ test('each list names its order fields, or declares that it has one order', () =
 test('a listed resource can be read alone, and has an update time', () => {
   const gets = methods.filter((method) => method.name.startsWith('Get') && pathsOf(method).length > 0)
   const lacking = lists.flatMap((method) => {
-    // The contract of others says what its resources have.
+    // The external contract defines the fields of its resources.
     if (nameOf(method).startsWith('platform.')) return []
     return repeated(method).flatMap((item) => {
       if (!item.fields.some(({ name }) => name === 'uid')) return []

@@ -1,5 +1,5 @@
-// Order in which transactions lock rows, so that they wait for each other and do not deadlock. A new lock is added here, after a
-// look at what its transaction has locked before.
+// Order in which transactions lock rows, so that they wait for each other and never deadlock. To add a lock here, first check
+// which locks its transaction already holds.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Two changes that were made side by side each add a migration at the end of the list; in which order shows only when a
-// server starts.
+// Two changes in parallel branches can each add a migration at the end of the list. Their order matters only when a server
+// starts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migrationIds, phaseOf } from '../../src/db/migration-ids.ts'
@@ -23,10 +23,11 @@ test('the name of a migration is its file name, which commands use', () => {
 const harmless: Record<string, readonly RegExp[]> = {
   expand: [
     /^CREATE TABLE /,
-    // Built beside writers where the table has rows; a unique one cannot be added to those that others write.
+    // An index that is built during writes if the table has rows. A unique index cannot be added to columns that earlier builds
+    // write.
     /^CREATE INDEX \w+\s+ON \w+ /,
     /^CREATE UNIQUE INDEX \w+\s+ON (?<made>\w+) /,
-    // A default that is constant, so that no row is written.
+    // A constant default, so that no row is rewritten.
     /^ALTER TABLE \w+ ADD COLUMN \w+ [A-Za-z]+(?: COLLATE "C")?(?: NOT NULL DEFAULT (?:'[^']*'|-?\d+))?$/,
     /^INSERT INTO /,
     /^CREATE (?:FUNCTION|TRIGGER) /,
@@ -34,7 +35,7 @@ const harmless: Record<string, readonly RegExp[]> = {
   contract: [/^ALTER TABLE \w+ DROP COLUMN \w+$/, /^DROP (?:TABLE|INDEX|TRIGGER|FUNCTION) /],
 }
 
-/** Came together with a change for which all servers stop. */
+/** Was released together with a change that requires all servers to stop. */
 const besideNobody = ['0120-expand-scanners']
 
 test('a migration that runs next to earlier builds only adds, and takes no long locks', () => {
@@ -47,7 +48,7 @@ test('a migration that runs next to earlier builds only adds, and takes no long 
     for (const statement of statements) {
       const form = forms.map((pattern) => pattern.exec(statement)).find((match) => match !== null)
       const table = form?.groups?.made
-      // Earlier builds delete from tables that they know, and nothing of what they do not.
+      // Earlier builds delete only from tables that they know.
       const clings = [...statement.matchAll(/REFERENCES (\w+) \([^)]*\)(?! ON DELETE)/g)].some(
         ([, known]) => !made.includes(known!),
       )

@@ -1,5 +1,5 @@
-// OpenAPI documents as generators of clients read them. Generators shorten names in their own ways. One of them takes names that
-// differ only in case, dots or underscores for the same, and gives things without a name one that may be taken.
+// OpenAPI documents as client generators read them. Generators shorten names in their own ways. One of them treats names that
+// differ only in case, dots or underscores as equal, and names unnamed schemas with names that may be taken.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ type Document = {
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('gen/openapi*.json', { cwd: root })
 
-/** The texts that a generator could take for one name. */
+/** Names that a generator could treat as equal. */
 function clashes(names: readonly string[]): string[][] {
   const plain = (name: string) => name.replace(/[^A-Za-z0-9]/g, '').toLowerCase()
   return Object.values(Object.groupBy(names, plain) as Record<string, string[]>).filter((same) => same.length > 1)

@@ -8,7 +8,7 @@ import { tokenizer } from 'acorn'
 import { problemOf } from '../support/backtracking.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Files whose expressions may read text of strangers: commands and settings read that of the user who starts the program. */
+/** Files whose expressions can read untrusted text. Commands and settings read only text of the user who starts the program. */
 const files = globSync('src/**/*.ts', { cwd: root, exclude: ['src/cli/**', 'src/config/**'] })
   .filter((file) => !file.endsWith('.test.ts'))
   .sort()
@@ -40,7 +40,7 @@ const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 const name = '[A-Za-z$][A-Za-z0-9_$-]*'
 const separator = '[-_.]?'
 
-/** Expressions that are put together at run time, with an example of each part that is not fixed. */
+/** Expressions that are built at run time, with an example for each variable part. */
 const built: Record<string, readonly Pattern[]> = {
   'src/api/naming/members.ts': [{ source: '(?<=^|\\.)acme(?=\\.|$)', flags: '' }],
   'src/clouds/amazon.ts': [{ source: '<Account>([^<]*)</Account>', flags: '' }],

@@ -122,8 +122,8 @@ test('one file reads requests, and one file writes responses', () => {
     'src/edge/safe-headers.ts': /nosniff/,
   }
   const definitions = ['src/lib/request-id.ts', 'src/lib/net/source-address.ts', 'src/domains/iam/access/rights.ts']
-  // Calls without a request have no time of arrival. A token's possible rights are asked before the token exists. Rights of
-  // another caller, such as the author of an invitation, are asked on their behalf.
+  // Calls without a request have no arrival time. Possible rights of a token are checked before the token exists. Rights of
+  // another caller, such as the author of an invitation, are checked for that caller.
   const others = [
     ...definitions,
     'src/api/port/one-port.ts',
@@ -146,7 +146,7 @@ test('one file reads requests, and one file writes responses', () => {
 test('one file creates all metrics, and each label has a closed set of values', () => {
   const making = sources.filter((file) => file.startsWith('src/') && /'prom-client'|\blabelNames\b/.test(read(file)))
   assert.deepEqual(making, ['src/metrics.ts'])
-  // Once for each of the three kinds, in the function that closes their labels.
+  // Once for each of the three kinds of metrics, in the function that limits their label values.
   const named = [...read('src/metrics.ts').matchAll(/labelNames/g)]
   assert.equal(named.length, 3)
   assert.equal([...read('src/metrics.ts').matchAll(/labelNames: names\b/g)].length, 3)

@@ -1,4 +1,4 @@
-// Jobs of the forge run the same steps as .ci/run: each of its parts belongs to exactly one job.
+// The workflow jobs run the same steps as .ci/run: each part of .ci/run belongs to exactly one job.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
