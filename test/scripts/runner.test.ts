@@ -8,7 +8,7 @@ import { project, runProcess } from '../support/process.ts'
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs the test runner on files with these contents, in alphabetical order of their names when all are as long. */
+/** Runs the test runner on files with these contents, in alphabetical order of names if all files take the same time. */
 async function runTests(files: Record<string, string>) {
   const paths = Object.entries(files).map(([name, body]) => {
     const path = join(folder, `${name}.test.mjs`)
