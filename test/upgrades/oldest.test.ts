@@ -1,4 +1,4 @@
-// The data of the oldest commit, before there were tags, blobs or an audit log, opened by the present program.
+// Data of the oldest commit, which had no tags, blobs or audit log, opened by the current program.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, type Json } from '../support/pinfold.ts'

@@ -1,4 +1,4 @@
-// Opens copies of what earlier releases have left behind, and compares what they answer now with what they answered then.
+// Opens copies of data from earlier releases, and compares the responses of this version with the recorded ones.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -61,7 +61,7 @@ for (const name of releases()) {
       await using copy = await copyOf(name)
       await using server = await openCopy(release, copy)
       await write(release, server)
-      // Counters and records of a release are right by the rules of today.
+      // Counters and records of an earlier release are correct by the current rules.
       const found: unknown[] = []
       const only = checks.filter((check) => !['blobs', 'uploads', 'orphans'].includes(check))
       const { config } = server.pinfold.app
@@ -72,7 +72,7 @@ for (const name of releases()) {
     test('the program serves the upgraded data, and its master key signs tokens', async () => {
       await using copy = await copyOf(name)
       const listen = await freeAddress()
-      // The sinks of long ago are not asked: something else may listen there now.
+      // The test sends nothing to the former sinks, because other programs may use their addresses now.
       const env = { PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'off', PINFOLD_MIGRATE_AT_START: 'on' }
       await using server = await startProcess(copy, { listen, env })
       const operator = clientOf(`http://${listen}`, await tokenOf(copy))
@@ -97,7 +97,7 @@ test('each change of behavior is visible in a release', () => {
   }
 })
 
-/** As the person who has registered, with a new token of the provider. */
+/** The registered person, with a new token of the provider. */
 async function signIn({ person, settings, now, callers }: Release, origin: string): Promise<void> {
   await using issuer = await startIssuerAt(new URL(person.issuer))
   assert.equal(issuer.url, person.issuer)
@@ -109,7 +109,7 @@ async function signIn({ person, settings, now, callers }: Release, origin: strin
   assert.equal(ok(await clientOf(origin, token).get('/auth/v1/ok')).subject, callers.person)
 }
 
-/** The address is in the recorded data; another run of this test may have it for a moment. */
+/** The address is in the recorded data. Another run of this test may use it at the same time. */
 async function startIssuerAt(url: URL): Promise<FakeIssuer> {
   for (;;) {
     try {
@@ -121,7 +121,7 @@ async function startIssuerAt(url: URL): Promise<FakeIssuer> {
   }
 }
 
-/** Pushes, moves a tag, deletes a repo, makes a group and shares it, each of them beside what was there. */
+/** Pushes, updates a tag, deletes a repository, creates a group and shares it, next to the existing data. */
 async function write({ callers }: Release, { asked, pinfold }: Awaited<ReturnType<typeof openCopy>>): Promise<void> {
   const { operator } = pinfold
   const registry = registryClient(asked.origin, await asked.token(operatorUid, true))
@@ -160,7 +160,7 @@ async function write({ callers }: Release, { asked, pinfold }: Awaited<ReturnTyp
   assert.equal(await seen(), 200)
 }
 
-/** An organization keeps a name that is reserved by now, if the release has one. */
+/** An organization keeps a name that later became reserved, if the release contains one. */
 async function useReservedName(operator: Client, registry: RegistryClient): Promise<void> {
   const [odd] = ok(await operator.get('/iam/v2/groups?name=at-20261101')).groups as Json[]
   if (!odd) return
