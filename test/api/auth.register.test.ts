@@ -1,4 +1,4 @@
-// Registration of people with the token of a trusted sign-in provider, with or without the code of an invite.
+// Registration of people with the token of a trusted sign-in provider, with or without an invitation code.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

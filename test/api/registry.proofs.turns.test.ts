@@ -26,7 +26,10 @@ beforeEach(async () => {
 let last = 0
 const newOrganization = async () => (await pinfold.seed.group('', { name: `org-${last++}` })).uid as string
 
-/** Creates ledgers of an organization, numbered in order, each with the given number of waiting rows. */
+/**
+ * Creates repositories of an organization, numbered in order, each with the given number of tag history rows that wait for the
+ * log.
+ */
 async function plantWaiting(organization: string, count: number, rows: number): Promise<number[]> {
   const { db } = pinfold.app
   const ledgers = Array.from({ length: count }, () => 1000 + last++)

@@ -1,4 +1,4 @@
-// End of rules, gates and exceptions with the repository that they apply to.
+// Deletion of rules and admission policies, and end of exemptions, together with their repository.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ok } from '../support/expect.ts'

@@ -133,7 +133,7 @@ test('an export shows an image without findings as clean only if it has no cover
   const [run] = (await exported(partly, 'sarif')).runs
   assert.deepEqual([run.results, run.invocations[0].executionSuccessful], [[], false])
   assert.equal((await exported(clean, 'sarif')).runs[0].invocations[0].executionSuccessful, true)
-  // A document of OpenVEX has at least one statement, so an empty one does not exist.
+  // An OpenVEX document has at least one statement, so an empty document is invalid.
   for (const digest of [clean, partly])
     assertBlocked(await owner.get(path(digest, 'openvex')), digest, 'NOTHING_TO_STATE')
   const { message } = (await owner.get(path(partly, 'openvex'))).body

@@ -1,4 +1,4 @@
-// Gates over the API: valid and invalid rules, and the required rights.
+// Admission policies in the API: valid and invalid rules, and the required permissions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { toJson } from '@bufbuild/protobuf'

@@ -1,4 +1,4 @@
-// Other entry points for the sign-in of a person: the exchange, passwords of the registry, registration and invites.
+// Other entry points for the sign-in of a person: token exchange, registry passwords, registration and invitations.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -54,7 +54,7 @@ const somebody = (): Person => {
   return { sub, uid: personUid(issuer.url, sub) }
 }
 
-/** Signs in for a program, and returns the parameters that the provider sends back. */
+/** Signs in for a program, and returns the parameters of the redirect from the provider. */
 async function signIn(named: Json, claims: Json): Promise<URLSearchParams> {
   const shown = await signInPage(named, claims)
   const location = shown.headers.get('location') ?? ''
@@ -91,7 +91,7 @@ async function exchange(claims: Json, parameters: Json = {}): Promise<Answer> {
 const register = async (claims: Json, body: Json = {}): Promise<Answer> =>
   pinfold.withToken(await issuer.token({ aud: atSettings, ...claims })).post('/auth/v1/register', body)
 
-/** Registers a person at a provider of the settings, with an invite for the role. */
+/** Registers a person at a server-wide provider, with an invitation for the role. */
 async function member(roleUid = roleUids.viewer): Promise<Person> {
   const person = somebody()
   ok(await register({ sub: person.sub }, { code: (await pinfold.seed.invite(org, roleUid)).code }))
@@ -281,7 +281,7 @@ test('shows an invitation from a URL with its group and role before redeeming it
   const shown = await browser.ask(`${pinfold.url}/oauth?${query}`)
   assert.deepEqual([shown.status, shown.headers.get('location')], [200, null])
   for (const word of ['doors.example', 'inner', 'editor']) assert.match(shown.text, new RegExp(word))
-  // The link works only in this browser and for this invite.
+  // The link works only in this browser and for this invitation.
   const link = new URL(pinfold.url + linkOf(shown, 'Join'))
   assert.equal((await openBrowser().ask(link.href)).status, 200)
   const another = new URL(link)

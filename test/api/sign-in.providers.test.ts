@@ -9,7 +9,7 @@ import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 
 const page = readFileSync(new URL('../../docs/guides/add-single-sign-on.md', import.meta.url), 'utf8')
 
-/** Each piece of code in a row of a table. */
+/** Each code span in a row of a table. */
 function valuesOf(field: string): string[] {
   const row = page.split('\n').find((line) => line.startsWith(`| ${field} |`))
   assert.ok(row, field)

@@ -1,4 +1,4 @@
-// Version 1 of invites: the request is not wrapped, and a group can be made along with the invite to it.
+// Version 1 of invitations: the request has no wrapper object, and one request can create a group together with an invitation.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { GroupInvites } from '#gen/pinfold/iam/v1/group_invites_pb.ts'

@@ -1,4 +1,4 @@
-// Version 1 of groups: the same groups, events and rights as version 2, in other names and shapes.
+// Version 1 of groups: the same groups, events and rights as version 2, with other names and formats.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Groups, OrgKind } from '#gen/pinfold/iam/v1/groups_pb.ts'

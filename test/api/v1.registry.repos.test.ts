@@ -1,4 +1,4 @@
-// Version 1 of repos: the same resources, events and rights as version 2, in other names and shapes.
+// Version 1 of repositories: the same resources, events and rights as version 2, with other names and formats.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'

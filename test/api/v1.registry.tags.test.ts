@@ -1,4 +1,4 @@
-// Version 1 of tags: the same tags, ledger, events and rights as version 2, in other names and shapes.
+// Version 1 of tags: the same tags, tag history, events and rights as version 2, with other names and formats.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'

@@ -1,4 +1,4 @@
-// Commands for admission gates.
+// Commands for admission policies.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Json, roleUids } from '../support/pinfold.ts'

@@ -1,4 +1,4 @@
-// Views and pull rules with the tags of an upstream: an image that could not be pulled here has no age yet.
+// Views and cooldown policies with upstream tags: an image that could not be pulled here has no age yet.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
