@@ -78,7 +78,7 @@ test('static keys for a well-known issuer do not use up the exchange limit of th
   assert.equal((await exchange(token, `&identity=${theirs.uid}`)).status, 200)
 })
 
-test('an error about names that are too long contains only the error, not the names', async () => {
+test('only a token with names above the length limit gets the error about their length', async () => {
   const made = await pinfold.operator.post(`/iam/v2/identities/${org.uid}`, {
     name: 'long',
     claimMatch: { issuer: issuer.url, subjectPattern: '.*', audiencePattern: '.*' },
