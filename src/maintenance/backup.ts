@@ -1,5 +1,5 @@
-// Backup while servers run: an embedded database as of one moment, and the contents that it names. Names of contents are never
-// used twice and nothing is removed meanwhile, so the contents that are copied after the database are complete for it.
+// Backup while servers run: a copy of an embedded database as of one moment, and the contents that the copy names. A location in
+// the store is never reused, and nothing is removed during the backup. So the contents can be copied after the database.
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
@@ -23,7 +23,7 @@ import { holdContents } from './hold-contents.ts'
 import { requireOwn } from './tie-blobs.ts'
 
 export type BackupOptions = {
-  /** The folder of the backups; contents are shared by all that it has. */
+  /** The folder of the backups. All backups in the folder share their contents. */
   to: string
   /** Number of copies of an embedded database to keep; unlimited by default. */
   keep?: number
@@ -41,7 +41,7 @@ export type Backup = {
   masterKey: string
   contents: number
   bytes: number
-  /** Contents that were lost or damaged already. */
+  /** Locations of contents that were already lost or damaged in the store. */
   damaged: string[]
 }
 
@@ -60,7 +60,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const database = (await readFact(db, 'database_id'))!
   await requireApart(config, to)
   const target = opening.adopt(await openTarget(to, database), (one) => one.close())
-  // With two backups at once, one that keeps a limited number of copies would remove the new copy of the other.
+  // Two backups must not run at once: a backup that keeps a limited number of copies would remove the other's new copy.
   const turn = takeServeLock(join(to, 'backup.lock'))
   if (!turn)
     throw new Error(`no backup was made, because another backup to ${to} is running; try again when it has finished`)
@@ -72,11 +72,11 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   syncFolder(to)
   const copy = await openCopy(db, config, folder)
   opening.defer(() => copy.close())
-  // An upload that is over since has taken its pieces with it, and is none that can be finished from the copy.
+  // The server removes the pieces of an upload that ends, so these may be missing. After a restore this upload cannot be finished.
   const isWanted = async (location: string) => (await blobIsAt(copy, location)) || locationIsKnown(db, location)
   const stores = { isWanted, from: blobs, to: target, ...(progress ? { report: progress } : {}) }
   const named = await copyContents((after, most) => contentsAfter(copy, after, most), stores)
-  // If the database is backed up by other means, an older copy may name blobs that are in the trash by now.
+  // A PostgreSQL dump may be older than this backup and name blobs that are in the trash now, so the trash is copied too.
   if (db.engine === 'postgres') await copyContents((after, most) => trashAfter(db, after, most), stores)
   await copyCheckpoints(blobs, target)
   await held.check()
@@ -97,7 +97,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
 }
 
 /**
- * Reader of the database that names the blobs: the copy of an embedded database, or PostgreSQL itself, since its copy is older.
+ * Reader of the database that names the blobs. For an embedded database this is the new copy, for PostgreSQL the database itself.
  */
 async function openCopy(db: Db, config: Config, folder: string): Promise<Reader & { close(): void }> {
   if (db.engine === 'postgres') return { all: db.all, get: db.get, close() {} }
@@ -106,7 +106,7 @@ async function openCopy(db: Db, config: Config, folder: string): Promise<Reader 
   return openSnapshot(file)
 }
 
-/** In the server's own blob folder, a backup must not remove blobs that no copy names. */
+/** Throws if the backup would be in the server's own blob folder. There, `prune` would remove blobs of the server. */
 async function requireApart({ blobs, data }: Config, to: string): Promise<void> {
   if (isBucket(blobs)) return
   const real = (folder: string) => realpath(folder).catch(() => resolve(folder))
@@ -115,7 +115,9 @@ async function requireApart({ blobs, data }: Config, to: string): Promise<void> 
   throw new Error(`no backup was made, because --to is in the blob folder of the server, ${own}; use another folder`)
 }
 
-/** Opens a store with an id of its own, which `pinfold server complete-restore` makes the store of the database. */
+/**
+ * Opens the blob store of the backups. The store has its own id until `pinfold server complete-restore` links it to the database.
+ */
 async function openTarget(to: string, database: string): Promise<Blobs> {
   await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 }).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Error(
@@ -129,7 +131,10 @@ async function openTarget(to: string, database: string): Promise<Blobs> {
   return target
 }
 
-/** Removes all but the newest copies, and the contents that no remaining copy names. Returns the number of removed contents. */
+/**
+ * Removes all but the newest `keep` copies, and the contents that no remaining copy names. Returns the number of removed
+ * contents.
+ */
 async function prune(to: string, target: Blobs, keep: number): Promise<number> {
   const entries = await readdir(to, { withFileTypes: true })
   const names = entries.flatMap((one) => (one.isDirectory() && /^\d{4}-.*Z$/.test(one.name) ? [one.name] : [])).sort()

@@ -1,5 +1,5 @@
-// Copies the blobs of a database from one blob store to another, under the same names, so that no row changes. Servers use the
-// first store meanwhile. A repeated copy skips blobs that are already copied.
+// Copies the blobs of a database from one blob store to another. The blobs keep their names, so no row changes. Servers keep
+// using the first store during the copy. A repeated copy skips blobs that are already copied.
 
 import { createHash, randomUUID } from 'node:crypto'
 import { type Blobs, ContentMissing, type Located, type StoredCheckpoint } from '#blobs/blobs.ts'
@@ -16,9 +16,9 @@ import { openExisting } from '#open-database.ts'
 export type Copied = {
   contents: number
   bytes: number
-  /** Were there already. */
+  /** Number of contents that the second store already had. */
   there: number
-  /** Locations that are missing in the first store, or have other content than they should. */
+  /** Locations whose content is missing in the first store, or has the wrong digest. */
   damaged: string[]
 }
 
@@ -26,13 +26,13 @@ const page = 500
 /** Number of contents that are copied at the same time. */
 const atOnce = 4
 
-/** The two stores are the same, or one is a copy of the other by other means: the id is the same for both. */
+/** Error for two stores with the same id: they are the same store, or another program has copied one to the other. */
 const sameId =
   'nothing was copied, because both stores have the same ID; if they are different stores, remove pinfold-id from the second one'
 
 /**
- * Throws if the stores do not belong to this database. Calls `report` with the progress. The second store has an id of its own
- * from the beginning, so that no server takes it for the first.
+ * Throws if one of the stores does not belong to this database. Calls `report` with the progress. The second store gets its own
+ * id at the beginning, so no server mistakes it for the first store.
  */
 export async function copyBlobs(
   db: Db,
@@ -55,7 +55,7 @@ export async function copyBlobs(
 }
 
 type Copy = {
-  /** Asked of a content that is missing, which may have been deleted meanwhile. */
+  /** Returns false if missing content was deleted during the copy, and so is no damage. */
   isWanted(location: string): Promise<boolean>
   from: Blobs
   to: Blobs
@@ -80,8 +80,8 @@ export async function copyContents(
 }
 
 /**
- * Copies the checkpoints of the transparency logs, including ended logs. Keeps a checkpoint of a larger log in the second store,
- * since a client may have seen its signature.
+ * Copies the checkpoints of all transparency logs, including ended logs. Does not overwrite a checkpoint of a larger log in the
+ * second store, since a client may already have that checkpoint.
  */
 export async function copyCheckpoints({ checkpoints: from }: Blobs, { checkpoints: to }: Blobs): Promise<void> {
   const names = await Array.fromAsync(from.list())
@@ -97,7 +97,7 @@ export async function copyCheckpoints({ checkpoints: from }: Blobs, { checkpoint
 
 const sizeOf = ({ text }: StoredCheckpoint): number => parseCheckpoint(text)?.size ?? 0
 
-/** Makes a complete store the store of the database, in a transaction during which no server runs or starts. */
+/** Makes a completely copied store the store of the database. The transaction ensures that no server runs or starts meanwhile. */
 export async function switchBlobs(tx: Tx, to: Blobs): Promise<void> {
   const [id, owner] = idsOf(await to.readId())
   if (id === undefined || owner !== (await readFact(tx, 'database_id'))) throw new Error(sameId)
@@ -122,7 +122,7 @@ async function copyOne({ isWanted, from, to }: Copy, content: StoredContent, cop
   } else if (await isWanted(location)) copied.damaged.push(location)
 }
 
-/** `false` when it does not have its digest. */
+/** Returns `false` if the content does not have its digest. */
 async function copyContent(from: Blobs, to: Blobs, { location, size, digest }: StoredContent): Promise<boolean> {
   const content = await from.read({ location, size } satisfies Located)
   const hash = digest === '' ? undefined : createHash(algorithmOf(digest))
@@ -147,7 +147,7 @@ async function copyContent(from: Blobs, to: Blobs, { location, size, digest }: S
   return false
 }
 
-/** Opens the store of the settings and the one that `to` names, with their database. */
+/** Opens the database, the store of the settings, and the store that `to` names. */
 export async function openCopy(config: Config, to: string) {
   await using opening = new AsyncDisposableStack()
   const { db } = opening.adopt(await openExisting(config), (open) => open.close())

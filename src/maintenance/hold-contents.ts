@@ -1,4 +1,4 @@
-// Keeps the contents of the store while a command is at them.
+// Hold that stops garbage collection of the store while a command reads contents.
 import { setInterval } from 'node:timers/promises'
 import type { Skew } from '#db/skew.ts'
 import type { Db } from '#db/sql.ts'
@@ -8,14 +8,14 @@ const tenMinutes = 10 * 60_000
 const rowLocks = { isolation: 'rowLocks' } as const
 
 export type Hold = {
-  /** Rejects where contents may have been removed since it began, because it could not be renewed in time. */
+  /** Rejects if the hold expired before it could be renewed, so garbage collection may have removed contents. */
   check(): Promise<void>
   end(): Promise<void>
 }
 
 /**
- * Prevents the removal of contents from the store until it ends, or until some time after the process has ended. Throws if
- * another process holds them under this name.
+ * Prevents the removal of contents from the store until `end` is called. If the process dies, the hold expires after some time.
+ * Throws if another process has a hold with this name.
  */
 export async function holdContents(
   db: Db,
@@ -30,7 +30,7 @@ export async function holdContents(
     throw new Error(`another ${name} is running, or was killed within the last ten minutes; try again in ten minutes`)
   }
   const renew = async (): Promise<void> => {
-    // A machine that has slept does not know for how long.
+    // After a suspend, the local clock does not show how long the machine slept, so the time of the database is read again.
     await skew.measure()
     const now = skew.now().getTime()
     hasLapsed ||= now >= until
@@ -41,10 +41,10 @@ export async function holdContents(
   const ended = new AbortController()
   const renewing = (async () => {
     for await (const _ of setInterval(holdMs / 5, undefined, { signal: ended.signal, ref: false })) {
-      // If the database is unavailable, the renewal is tried again; the database may be back in time.
+      // If the database is unavailable, the next renewal may still come before the hold expires.
       await renew().catch(() => {})
     }
-  })().catch(() => {}) // It has ended.
+  })().catch(() => {}) // `end` aborts the interval.
   return {
     async check() {
       await renew().catch(() => {})

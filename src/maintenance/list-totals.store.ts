@@ -1,11 +1,12 @@
-// Compares the totals of lists with the keys of lists: the total of a kind in a list must be the number of its keys there.
+// Compares stored totals of lists with the list keys: the total of a kind in a list must equal the number of its keys in that
+// list.
 import { allAtLeisure, type Db, ident, sql, type Tx } from '#db/sql.ts'
 
 export type WrongTotal = { place: string; counted: number; found: number }
 
 /**
- * Wrong totals of a kind, in the order of their lists. Uses one statement, so that concurrent commits make no difference. The
- * difference stays the same until it is corrected.
+ * Wrong totals of a kind, ordered by list. Totals and keys are read in one statement, so concurrent commits do not look like
+ * differences. A difference stays the same until it is corrected.
  */
 export async function wrongTotals(
   db: Db,
@@ -30,7 +31,7 @@ export async function wrongTotals(
   return allAtLeisure(db, query)
 }
 
-/** Adds the difference to the row of this connection. */
+/** Adds the difference to the total of this connection's shard. */
 export async function correctTotal(tx: Tx, kind: string, { place, counted, found }: WrongTotal): Promise<void> {
   await tx.run(sql`
     INSERT INTO list_counts (kind, place, shard, total) VALUES (${kind}, ${place}, ${tx.shard}, ${found - counted})

@@ -20,7 +20,7 @@ export type Restored = Forgotten & { trash: number }
 /** Audit log entry of the restore. It is not sent as an event, since subscribers may have changed since the backup. */
 const auditType = 'restored'
 
-/** The database and the store that it is to have from now on. */
+/** Opens the restored database, and the blob store that the settings name. */
 export async function openRestored(config: Config) {
   await using opening = new AsyncDisposableStack()
   const { db } = opening.adopt(await openExisting(config), (open) => open.close())
@@ -29,7 +29,10 @@ export async function openRestored(config: Config) {
   return { db, blobs, close: () => opened.disposeAsync() }
 }
 
-/** All of it, in a transaction in which no server is there. Throws where the store is not one of this database. */
+/**
+ * Runs all steps of `complete-restore` in a transaction during which no server runs. Throws if the blob store belongs to another
+ * database.
+ */
 export async function settleRestored(
   { db, blobs }: { db: Db; blobs: Blobs },
   { config, pushTokens }: { config: Config; pushTokens: boolean },

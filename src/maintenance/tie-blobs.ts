@@ -10,12 +10,13 @@ import { someBlobs } from '#domains/registry/blobs/blobs.store.ts'
 
 type Place = ReturnType<typeof blobPlace>
 
-/** Number of blobs of the database that are looked up before it adopts a store without an id. */
+/** Number of the database's blobs that are looked up in a store without an id. If none is found, the store is refused. */
 const sampled = 20
 
 /**
- * Throws unless the store belongs to the database. At a first start, or for a folder without an id, ties the two once some of the
- * database's blobs are found in the store. The store gets its id first, so a crash in between is like a first start.
+ * Throws unless the store belongs to the database. At a first start, or for a folder without an id, links store and database if
+ * the store has some of the database's blobs. The id is written to the store first, so a crash before the write to the database
+ * is like a first start.
  */
 export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void> {
   const database = await db.tx((tx) => keepFact(tx, 'database_id', randomUUID()))
@@ -25,14 +26,14 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
     const sample = await findSampleBlobs(db, blobs)
     if (sample === 'missing')
       throw lostBlobsError('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
-    // Without blobs to look for, any folder that is empty could be the one.
+    // If the database has no blobs to look up, an empty folder cannot be recognized as its store.
     if (sample === 'none' && wanted !== undefined) {
       throw lostBlobsError(`is not the ${place.kind} of this database's blobs`, place, `${wanted} ${database}`)
     }
     found = parseId(await blobs.keepId(`${wanted ?? randomUUID()} ${database}`))!
   }
   if (found.database !== database) throw foreignBlobsError(place)
-  // Only a file that the operator wrote, as `lostBlobsError` explains, has the id of the database twice.
+  // The id of the database appears twice only in a file that the operator wrote, as `lostBlobsError` explains.
   if (wanted === undefined && found.id !== database && (await findSampleBlobs(db, blobs)) === 'missing') {
     throw lostBlobsError('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
   }
@@ -41,7 +42,7 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
     throw mismatchError(`the blobs of this database are in another ${place.kind} than ${place.name}`, place)
 }
 
-/** For commands that must not tie a store: throws unless it belongs to the database. */
+/** Throws unless the store belongs to the database. Never links them, unlike the start of a server. */
 export async function requireOwn(db: Db, blobs: Blobs): Promise<void> {
   const found = parseId(await blobs.readId())
   const isOwn =
@@ -55,7 +56,7 @@ function parseId(text: string | undefined): { id: string; database: string } | u
   return { id, database }
 }
 
-/** One that is found is enough: others may have been lost, but no other folder has any. */
+/** One blob that is found is enough: others may have been lost, but another folder would have none of them. */
 async function findSampleBlobs(db: Db, blobs: Blobs): Promise<'found' | 'missing' | 'none'> {
   const some = await someBlobs(db, sampled)
   for (const blob of some) {
@@ -74,7 +75,7 @@ function mismatchError(what: string, { kind }: Place): Error {
   )
 }
 
-/** The rest of the database must not be lost with the blobs: its tag history, and everything else that is not a blob. */
+/** Loss of the blobs must not cause loss of the database too: it has the tag history and everything else that is not a blob. */
 function lostBlobsError(why: string, place: Place, line: string): Error {
   const { message } = mismatchError(`${place.name} ${why}`, place)
   return new Error(

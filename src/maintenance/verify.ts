@@ -1,5 +1,5 @@
-// Compares a database with its contents: blobs in the store, and counters, tags and links with the rows that they follow from.
-// Servers may run meanwhile: everything that is compared is read in one statement, or checked twice.
+// Compares a database with its contents: blobs in the store, and counters, tags and links with the rows that they are computed
+// from. Servers may run meanwhile, since each comparison is one statement or is repeated before a finding is reported.
 import { openBlobs } from '#blobs/open.ts'
 import type { Config } from '#config.ts'
 import { createSkew } from '#db/skew.ts'
@@ -34,11 +34,11 @@ export {
 export type VerifyOptions = {
   repair: boolean
   hash: boolean
-  /** Share of the contents that `hash` reads, at random; from 0 to 1. Default: 1. */
+  /** Share of the contents whose digest `hash` verifies, from 0 to 1. The contents are chosen at random. Default: 1. */
   share?: number
-  /** Checks to make; by default all of them. */
+  /** Checks to run. Default: all checks. */
   only?: readonly Check[]
-  /** Called for each finding, as it is found. */
+  /** Called for each finding as soon as it is found. */
   found?(finding: Finding): void
   /** Called with the progress. */
   progress?(check: Check, examined: number): void
@@ -48,7 +48,7 @@ export type Verified = Record<Check, Tally>
 
 const mostTotals = 1000
 
-/** Returns, for each check, the number of items that were checked, that were wrong, and that were repaired. */
+/** Returns, for each check, the number of items that were checked, wrong, and repaired. */
 export async function verify(config: Config, options: VerifyOptions): Promise<Verified> {
   await using opening = new AsyncDisposableStack()
   const { db } = opening.adopt(await openExisting(config), (open) => open.close())
@@ -58,7 +58,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
   await skew.measure()
   const now = () => skew.now().toISOString()
   const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()
-  // Two repairs at once would correct the same difference twice.
+  // Two repairs at the same time would correct the same difference twice.
   if (options.repair) opening.adopt(await holdContents(db, skew, 'repair'), (one) => one.end())
   const contents: Contents = { db, blobs, hash: options.hash ? (options.share ?? 1) : 0, due }
   const { verified, watch } = watchFor(options)
@@ -73,7 +73,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
     ledger: () => verifyLedger(db, now, watch),
     manifests: () => verifyManifests(db, watch),
   }
-  // Restored rows count, so the counters come last.
+  // The counters are verified last, since rows that the earlier checks restore change them.
   const order: readonly Check[] = [
     ...(['blobs', 'uploads', 'orphans', 'checkpoints'] as const),
     ...(['manifests', 'tags', 'ledger', 'usage', 'totals'] as const),
