@@ -1,25 +1,25 @@
-// Types of settings, and parsers for values that need nothing else: commands load this without the table of all settings. Each
-// parser takes a text and the setting's name, and throws a ConfigError.
+// Types of settings, and parsers without further imports. Commands load this file without the table of all settings. Each parser
+// takes a text and the setting's name, and throws a ConfigError.
 
-/** Folder of the embedded database and the master key if no setting names one. */
+/** Folder of the embedded database and the master key, unless a setting names another one. */
 export const defaultData = 'data'
 
 export type Setting<T> = {
   env: string
-  /** Former name, which still works with a warning. */
+  /** Former name of the variable. It still works, with a warning. */
   formerly?: string
   flag?: string
   parse: (text: string, name: string) => T
   default: string
-  /** Effect of an empty default, for readers. */
+  /** Effect of an empty default, for the documentation. */
   defaultMeans?: string
-  /** Purpose, in one sentence with the unit. */
+  /** Purpose of the setting in one sentence, with the unit of its value. */
   doc: string
   /** Further sentences for the documentation. */
   note?: string
 }
 
-/** Settings that belong together, with their heading and a sentence that applies to all of them. */
+/** Settings of one topic, with a heading and a sentence that applies to all of them. */
 export type SettingGroup = {
   title: string
   about?: string
@@ -30,12 +30,12 @@ export function setting<T>(of: Setting<T>): Setting<T> {
   return of
 }
 
-/** A setting that cannot be used; the message lists every one that is wrong. */
+/** Error for invalid settings; the message lists all of them. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** A value that is no secret, for a message. */
+/** Quotes a value for a message. Never used for secrets. */
 const quoted = (value: string): string => JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
 
 export const folder = (value: string, name: string): string => {
@@ -74,7 +74,7 @@ export const address = (value: string, name: string): { host: string; port: numb
 }
 export const optionalAddress = (value: string, name: string): { host: string; port: number } | undefined =>
   value === '' ? undefined : address(value, name)
-/** Secret that a header can carry and that cannot be guessed; may be empty. */
+/** Secret that is safe in an HTTP header and has at least 16 characters; may be empty. */
 export const secret = (value: string, name: string): string => {
   if (value === '' || /^[\w.~+/=-]{16,256}$/.test(value)) return value
   throw new ConfigError(`${name} must be 16 to 256 letters, digits or characters of -._~+/=`)
@@ -84,7 +84,7 @@ export const contact = (value: string, name: string): string => {
   if (value === '' || (/^(?:mailto:[^@\s]+@|https:\/\/)[\x21-\x7e]+$/.test(value) && URL.canParse(value))) return value
   throw new ConfigError(`${name} must be a mailto: or https: URL, such as mailto:security@example.com`)
 }
-/** The origin of an http or https URL; nothing for nothing. */
+/** The origin of an http or https URL, or empty text for empty text. */
 export const baseUrl = (value: string, name: string): string => {
   if (value === '') return ''
   const url = URL.parse(value)

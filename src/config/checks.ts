@@ -23,7 +23,7 @@ type Read = {
   compatVendorDomain: string
 }
 
-/** Problems with valid settings that contradict each other, or of which one is missing. */
+/** Problems with settings that are valid alone, but contradict each other or need another setting. */
 export function conflicts(read: Read): string[] {
   const problems: string[] = []
   if (read.database !== '' && read.masterKey === '') {
@@ -61,7 +61,10 @@ export function conflicts(read: Read): string[] {
   return problems
 }
 
-/** Problems with redirects. To a subdomain of this server clients would send their tokens, which buckets refuse. */
+/**
+ * Problems with redirects. The bucket must not be on a subdomain of this server: clients would send it their tokens, and buckets
+ * refuse such requests.
+ */
 function redirectProblems({ blobs, blobRedirects, url, hosts: names }: Read): string[] {
   if (blobRedirects.join() === 'off') return []
   if (!isBucket(blobs))
@@ -80,10 +83,13 @@ function hostnameOf(text: string): string {
   return new URL(text.includes('://') ? text : `http://${text}`).hostname
 }
 
-/** A setting that was given by its former name. */
+/** Setting that was given by its former name. */
 export type FormerName = { former: string; name: string }
 
-/** The variable that gives a setting its value, if one does, and a problem if the former name contradicts the current one. */
+/**
+ * Name of the variable that sets a setting: the current name, or the former one if only that is set. Has a problem if both are
+ * set and differ.
+ */
 export function variableOf(
   env: Record<string, string | undefined>,
   { env: name, formerly: former }: Pick<Setting<unknown>, 'env' | 'formerly'>,
@@ -94,10 +100,10 @@ export function variableOf(
   return { variable: name, problem: `${name} and its former name ${former} have different values; unset ${former}` }
 }
 
-/** Variables that commands print with `-o env`; the shell that reads them passes them on to every later command. */
+/** Variables that commands print with `-o env`. A shell that evaluates this output passes them to every later command. */
 const printed = /^PINFOLD_(?:\w+_(?:ID|NAME)|OCI_TOKEN)$/
 
-/** Problems with variables that are named like settings but are not settings, with the closest setting. */
+/** Problems with variables that have the prefix of settings but are unknown. Each names the closest setting. */
 export function unknownSettings(
   variables: readonly string[],
   known: readonly string[],

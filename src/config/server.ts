@@ -121,7 +121,7 @@ export const compatSettings = {
   }),
 }
 
-/** Names of another product that count beside ours, if the settings have any. */
+/** Names of another product that the API also accepts (compatibility profile). Undefined without this setting. */
 export function vendorOf(config: { compatVendor: string; compatVendorDomain: string }): Vendor | undefined {
   const { compatVendor: token, compatVendorDomain: domain } = config
   return token === '' ? undefined : { token, domain: domain || `${token}.dev` }

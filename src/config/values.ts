@@ -27,7 +27,7 @@ export const databaseUrl = (value: string, name: string): string => {
   }
   return value
 }
-/** True if the URL is for a client that tries several hosts in order, as libpq does. */
+/** True if the URL needs a client that tries several hosts in order, as libpq does. */
 function hasSeveralHosts(value: string): boolean {
   const [, authority = '', rest = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)(.*)/i.exec(value) ?? []
   const hosts = authority.slice(authority.lastIndexOf('@') + 1)
@@ -48,7 +48,7 @@ export const masterKey = (value: string, name: string): string => {
     throw new ConfigError(`${name} must be 32 bytes, as base64 or hex; openssl rand -base64 32 makes such a key`)
   }
 }
-/** Name of an organization. It is the first part of an image's name, so the rules of a registry apply. */
+/** Name of an organization. It is the first part of an image's name, so it must be valid in an image reference. */
 export const organization = (value: string, name: string): string => {
   if (!componentPattern.test(value) || value.length > maxPathLength) {
     throw new ConfigError(
@@ -62,13 +62,13 @@ export const domain = (value: string, name: string): string => {
     throw new ConfigError(`${name} must be a domain name, such as registry.example.com`)
   return value
 }
-/** Name of another product that can replace ours in the names of packages; may be empty. */
+/** Name of another product that replaces `pinfold` in package names (compatibility profile); may be empty. */
 export const vendorToken = (value: string, name: string): string => {
   if (reservedTokens.includes(value)) throw new ConfigError(`${name} must not be one of ${reservedTokens.join(', ')}`)
   if (value === '' || /^[a-z][a-z0-9]{0,62}$/.test(value)) return value
   throw new ConfigError(`${name} must be up to 63 lower-case letters and digits that begin with a letter`)
 }
-/** Tokens that already have a meaning in the same position. */
+/** Names that already have a meaning at this place of a package name. */
 const reservedTokens = ['svc', 'oci', 'google', 'grpc', 'pinfold']
 export const optionalDomain = (value: string, name: string): string => (value === '' ? '' : domain(value, name))
 
@@ -90,7 +90,7 @@ export const blobStore = (value: string, name: string): string => {
   return value
 }
 
-/** Names of hosts, with or without a scheme. */
+/** Host names, each with or without a scheme. */
 export const hosts = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (listed.every((one) => readHost(one) !== undefined)) return listed
@@ -101,7 +101,7 @@ export const hosts = (value: string, name: string): readonly string[] => {
 
 const mostLogKeys = 1000
 
-/** Public keys of logs, as policies name them. */
+/** Public keys of transparency logs, in the form that witness policies use. */
 export const logKeys = (value: string, name: string): readonly NoteKey[] => {
   const words = value.split(/[\s,]+/).filter((one) => one !== '')
   const keys = words.map(parseVkey)
@@ -113,7 +113,7 @@ export const logKeys = (value: string, name: string): readonly NoteKey[] => {
 
 const mostWitnesses = 16
 
-/** Each as its key and its URL, with a space between them. */
+/** Witnesses of transparency logs, each as its key and its URL with a space between them. */
 export const witnesses = (value: string, name: string): readonly Witness[] => {
   const listed = value.split(',').filter((one) => one.trim() !== '')
   const read = listed.map((one) => {
@@ -131,7 +131,7 @@ export const witnesses = (value: string, name: string): readonly Witness[] => {
 
 const mostHostPaths = 100
 
-/** Path prefixes of repositories, by host. */
+/** Path prefixes of repositories, by host name of the server. */
 export const hostPaths = (value: string, name: string): ReadonlyMap<string, string> => {
   const wrong = new ConfigError(
     `${name} must be a JSON object of at most ${mostHostPaths} host names, such as {"slow.example":"min-7d/acme/hub"}`,
@@ -148,7 +148,7 @@ export const hostPaths = (value: string, name: string): ReadonlyMap<string, stri
   for (const [host, path] of Object.entries(read)) {
     const known = readHost(host)
     if (!known || known.scheme !== undefined || typeof path !== 'string' || !isHostPath(path, name)) throw wrong
-    // In the form in which clients write hosts: without the default port.
+    // Clients send the host without the default port, so the port is removed here too.
     paths.set(known.host.replace(/:(?:80|443)$/, ''), path)
   }
   if (paths.size > mostHostPaths) throw wrong
@@ -166,7 +166,7 @@ function isHostPath(path: string, name: string): boolean {
   return true
 }
 
-/** At least one, none of them twice. */
+/** Signing algorithms: at least one, and each at most once. */
 export const algorithms = (value: string, name: string): readonly SigningAlgorithm[] => {
   const listed = value.split(',').map((one) => one.trim())
   const found = signingAlgorithms.filter((one) => listed.includes(one))
@@ -181,7 +181,7 @@ export const networks = (value: string, name: string): readonly string[] => {
   if (listed.every(isNetwork)) return listed
   throw new ConfigError(`${name} must be addresses or CIDR ranges, separated by commas, such as 10.0.0.0/8`)
 }
-/** `off`, `on`, or addresses and ranges of clients; entries with a `!` are excluded. */
+/** `off`, `on`, or addresses and ranges of clients. An entry with a `!` excludes its clients. */
 export const clients = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   const plain = listed.map((one) => one.replace(/^!/, ''))
@@ -192,7 +192,7 @@ export const clients = (value: string, name: string): readonly string[] => {
     `${name} must be on, off, or addresses and CIDR ranges, separated by commas, with ! before those to exclude`,
   )
 }
-/** Hosts that requests may go to: addresses, address ranges or names. */
+/** Hosts that outgoing requests may connect to: addresses, address ranges or names. */
 export const destinations = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   const isHost = (one: string) => /^(?!.*\.\d+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(one) && !/^\d+$/.test(one)
@@ -210,7 +210,7 @@ function isNetwork(text: string): boolean {
   return isIP(address) !== 0 && more === undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= most
 }
 
-/** JSON array of objects, each with exactly these members, all of them non-empty texts. */
+/** JSON array of objects that have exactly these members. All values must be non-empty texts. */
 export const records =
   <K extends string>(...members: K[]) =>
   (value: string, name: string): readonly Record<K, string>[] => {
@@ -223,28 +223,28 @@ export const records =
       const parsed: unknown = value === '' ? [] : JSON.parse(value)
       if (Array.isArray(parsed) && parsed.every(isRecord)) return parsed as Record<K, string>[]
     } catch {
-      // The error is thrown below.
+      // The code below throws the error.
     }
     throw new ConfigError(`${name} must be a JSON array of objects with the members ${members.join(', ')}`)
   }
 
-/** Provider that is trusted to identify people. With a label, people can sign in with it here. */
+/** Identity provider whose tokens identify users. If it has a label, the sign-in page offers it. */
 export type PeopleIssuer = {
   issuer: string
-  /** The client id that its tokens are meant for. */
+  /** Client id that must be the audience of the provider's tokens. */
   audience: string
   label?: string
-  /** Name of the provider at sign-in; made from the label if it is not given. */
+  /** Name of the provider on the sign-in page. Default: made from the label. */
   name?: string
-  /** The file with the client's secret; none for a public client. */
+  /** File with the client secret. Omitted for a public client. */
   secretFile?: string
-  /** Besides `openid`, with spaces. */
+  /** OAuth scopes in addition to `openid`, separated by spaces. */
   scopes?: string
 }
 
 const peopleMembers = ['issuer', 'audience', 'label', 'name', 'secretFile', 'scopes']
 
-/** The providers that the settings trust with people. */
+/** Identity providers of the settings, whose tokens identify users. */
 export const peopleProviders = (value: string, name: string): readonly PeopleIssuer[] => {
   const isProvider = (one: unknown): boolean => {
     if (one === null || typeof one !== 'object') return false
@@ -281,13 +281,13 @@ function parsedArray(value: string): unknown[] | undefined {
   }
 }
 
-/** The documents of the terms; two of one id would leave it open which one was accepted. */
+/** Documents of the terms of service. Their ids must differ, since an acceptance is stored with the id of its document. */
 export const documents = (value: string, name: string): readonly Record<'id' | 'label' | 'url', string>[] => {
   const listed = records('id', 'label', 'url')(value, name)
   if (new Set(listed.map(({ id }) => id)).size === listed.length) return listed
   throw new ConfigError(`${name} must be documents with different values of id`)
 }
-/** Full names of methods, with commas. */
+/** Full names of gRPC methods, separated by commas. */
 export const methodNames = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (listed.every((one) => /^[\w.]+\/\w+$/.test(one))) return listed
@@ -295,7 +295,7 @@ export const methodNames = (value: string, name: string): readonly string[] => {
     `${name} must be full names of methods, separated by commas, such as pinfold.platform.registry.v2.ReposService/CreateRepo`,
   )
 }
-/** Names of annotations and labels, with commas. */
+/** Names of annotations and labels, separated by commas. */
 export const annotationNames = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every((one) => /^[\w./-]{1,128}$/.test(one))) return listed
@@ -303,7 +303,7 @@ export const annotationNames = (value: string, name: string): readonly string[] 
     `${name} must be names of annotations, separated by commas, such as org.opencontainers.image.title`,
   )
 }
-/** Ecosystems of OSV that are distributions, with a release or for all of them, separated by commas. */
+/** OSV ecosystems of Linux distributions, separated by commas. Without a release, a name covers all releases. */
 export const osvEcosystems = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every((one) => /^[A-Z][A-Za-z0-9 ]{0,63}(:[\w.:-]{1,64})?$/.test(one))) return listed
