@@ -1,12 +1,12 @@
-// The modules of all commands. A module is loaded if the command line names one of its commands.
+// The modules of all commands. The program loads a module only if the command line names one of its commands.
 
 import { formerNames, hints, replaced } from './former-names.ts'
 import type { Command, Commands, CommandTable } from './framework/command.ts'
 import { headings, summaries } from './summaries.ts'
 
 /**
- * The longest prefix of a command's path in this table names its module, which has the command, or commands by the remaining
- * words.
+ * Modules by the words of their commands. The longest key that begins the words of a command names its module. The module is the
+ * command, or has commands by the remaining words.
  */
 const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   serve: async () => (await import('./server/serve.ts')).serve,

@@ -1,6 +1,6 @@
 // Former names of commands, which keep working with a warning on standard error (decision 172).
 
-/** Current words by former words; the longest former words that a command line begins with are replaced. */
+/** Current words by former words. If several former names begin a command line, the longest one is replaced. */
 export const formerNames: Readonly<Record<string, string>> = {
   'auth login': 'login',
   'auth logout': 'logout',
@@ -81,7 +81,7 @@ export const formerNames: Readonly<Record<string, string>> = {
   'vulnerabilities scan': 'images scan',
 }
 
-/** Former commands whose arguments have another order than those of the current command. */
+/** Former commands whose arguments have a different order in the current command. */
 export const replaced: Readonly<Record<string, string>> = {
   'iam explain': 'identities explain',
   'vulnerabilities compare': 'images diff',
@@ -89,7 +89,7 @@ export const replaced: Readonly<Record<string, string>> = {
   verify: 'server verify, or pinfold tags verify for a proof',
 }
 
-/** Advice for words that users know from other programs. */
+/** Advice for command words that users know from other programs. */
 export const hints: Readonly<Record<string, string>> = {
   ls: 'pinfold images list lists images, and pinfold tags list IMAGE lists the tags of an image',
   rm: 'pinfold tags delete IMAGE:TAG deletes a tag, and pinfold repos delete IMAGE deletes a repository',

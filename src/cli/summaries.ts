@@ -1,4 +1,4 @@
-// Every command and group of commands by its words, with its summary, in the order of the help. Wording is changed here.
+// All commands and command groups with their summaries, in the order of the help.
 
 /** Headings of the help of `pinfold`, with the commands below each. */
 export const headings: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,4 @@
-// Follows the stream of events of a server: reads server-sent events, and comes back after every break.
+// Client of a server's event stream. Reads server-sent events, and reconnects after every interruption.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
 import { ApiError, errorOfStatus, stream } from '../framework/api-client.ts'
@@ -7,7 +7,7 @@ import { plain } from '../framework/plain-text.ts'
 
 export type StreamedEvent = { id: string; attributes: Record<string, string>; data: string; token: string }
 
-/** A server sends heartbeats more often than this; after this time without one, the connection counts as dead. */
+/** Time without data after which the client reconnects. A server sends heartbeats more often than this. */
 const silenceMs = 60_000
 const firstWaitMs = 500
 const longestWaitMs = 15_000
@@ -15,12 +15,12 @@ const longestWaitMs = 15_000
 type FollowOptions = {
   api: string
   query: URLSearchParams
-  /** Called for each connection, since a token does not last as long as a stream. */
+  /** Called for each connection, since a token expires before the stream ends. */
   token: () => Promise<string>
   signal: AbortSignal
 }
 
-/** Yields every event once and in order, until the signal aborts it. Throws errors that a retry would not fix. */
+/** Yields every event once and in order, until the signal is aborted. Throws errors that a retry would not fix. */
 export async function* followEvents(terminal: Terminal, options: FollowOptions): AsyncGenerator<StreamedEvent> {
   const { signal } = options
   let last = ''
@@ -43,7 +43,10 @@ export async function* followEvents(terminal: Terminal, options: FollowOptions):
   }
 }
 
-/** An UNAUTHENTICATED error after a success means that the token has expired. A retry does not help for any other refusal. */
+/**
+ * An UNAUTHENTICATED error after a successful connection means that the token has expired, so a new token may help. For other
+ * refusals, a retry does not help.
+ */
 function mayPass({ code }: ApiError, failures: number): boolean {
   const away = code === codes.UNAVAILABLE.number || code === codes.DEADLINE_EXCEEDED.number
   return away || (code === codes.UNAUTHENTICATED.number && failures === 0)

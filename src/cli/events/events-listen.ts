@@ -76,7 +76,7 @@ function queryOf(group: string, { type, after }: Options): URLSearchParams {
   return query
 }
 
-/** One line for programs: the event as JSON of CloudEvents. */
+/** The event as CloudEvents JSON on one line, for programs. */
 function jsonOf({ attributes, data }: StreamedEvent): string {
   return jsonText({ ...attributes, datacontenttype: 'application/json', data: JSON.parse(data) as unknown })
 }
@@ -109,8 +109,8 @@ function forwarderOf(terminal: Terminal, { forward, secretFile }: Options): Forw
 }
 
 /**
- * Returns the status of the answer, or the reason why there is none. An event is sent once; a receiver that was unavailable can
- * get it again with --after.
+ * Sends the event once. Returns the status of the answer, or the reason why there is none. A receiver that was unavailable can
+ * get the event again with --after.
  */
 async function post(url: URL, headers: Record<string, string>, body: string): Promise<string> {
   try {

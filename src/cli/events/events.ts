@@ -61,13 +61,13 @@ const limitOption: OptionSpec = {
   summary: 'Maximum number of items, at most 200; default: 50',
 }
 
-/** The size of the one page that is shown, as the API takes it. */
+/** Page size for the API, from `--limit`. The command shows one page. */
 function limitOf({ limit = '50' }: Options): string {
   if (/^\d{1,3}$/.test(String(limit)) && Number(limit) >= 1 && Number(limit) <= 200) return String(limit)
   throw usageError('--limit must be a number from 1 to 200')
 }
 
-/** Path of the webhook that the argument selects. */
+/** Path of the webhook that the argument names. */
 async function pathOf(api: ApiReader, { webhook }: Options): Promise<string> {
   const given = String(webhook)
   if (isUid(given)) return `${base}/${given}`
@@ -222,7 +222,7 @@ give it later with --page-token to continue.`,
           count += Number(made.eventCount)
           pageToken = made.nextPageToken
         } catch (error) {
-          // Deliveries that are already made stay, so the answer names the position to continue from.
+          // Deliveries that were already queued are not undone, so the answer has the position to continue from.
           if (count === 0 || !(error instanceof CliError)) throw error
           const isFull = error instanceof ApiError && error.code === codes.FAILED_PRECONDITION.number
           if (!isFull) trouble = error.message

@@ -1,4 +1,4 @@
-// Checks an event in the same way as a receiver of deliveries does.
+// Verification of an event, with the same checks that a webhook receiver makes.
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { digestOf } from '#lib/digest.ts'
@@ -7,12 +7,12 @@ import { failure } from '../framework/cli-error.ts'
 import { plain } from '../framework/plain-text.ts'
 import type { StreamedEvent } from './event-stream.ts'
 
-/** Throws unless the event was signed by the server's published keys, for this group, and with this body. */
+/** Throws unless a published key of the server signed the event, for this group and with this body. */
 type VerifyEvent = (event: StreamedEvent) => Promise<void>
 
 const prefix = 'webhook:'
 
-/** `group` is the group of the stream; without one, the token names a group above the event. */
+/** `group` is the group of the stream. If it is empty, the token must name the group of the event or a group above it. */
 export function createEventVerifier(api: string, group: string): VerifyEvent {
   const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', api))
   return async ({ id, attributes, data, token }) => {

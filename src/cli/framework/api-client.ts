@@ -1,4 +1,4 @@
-// Client of commands for the public API of a server, with one token.
+// Client of the public API, for commands. Each request has one token.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
@@ -15,17 +15,17 @@ export type Body = Record<string, unknown>
 type SendOptions = {
   body?: object | undefined
   headers?: Record<string, string> | undefined
-  /** The server is on this machine, under an address of its own, so that nothing leaves it. */
+  /** True if the server is on this machine, so the token does not leave the machine. The URL may be http then. */
   ownMachine?: boolean
 }
 type Detail = { fieldViolations?: unknown; metadata?: { requestId?: unknown }; retryDelay?: unknown }
 type Violation = { field?: unknown; description?: unknown }
 
-/** Error that a server answered. `code` is a google.rpc code. */
+/** Error in a server's answer. `code` is a google.rpc code. */
 export class ApiError extends CliError {
   override name = 'ApiError'
   readonly code: number
-  /** Fields that the server named, with their problems. */
+  /** Invalid fields that the server named, with their problems. */
   readonly violations: readonly { field: string; description: string }[]
   constructor(code: number, message: string, cause?: unknown, violations: ApiError['violations'] = []) {
     super(exitCodeOf(code), message, cause)
@@ -36,7 +36,7 @@ export class ApiError extends CliError {
 
 /**
  * Sends a request with a bearer token and returns the JSON of the response. Tries three times if the server is unreachable or
- * unavailable. Throws ApiError; its message contains neither of the tokens.
+ * unavailable. Throws ApiError, whose message never contains a token.
  */
 export async function send(
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
@@ -46,7 +46,7 @@ export async function send(
 ): Promise<Body> {
   if (!ownMachine) checkDestination(url)
   checkToken(token, 'the token')
-  // An answer may be lost on the way, and a repeated request must not be executed twice.
+  // If an answer is lost, the request is sent again. The key ensures that the server does not execute it twice.
   const named = method === 'GET' ? headers : { 'idempotency-key': randomUUID(), ...headers }
   for (let attempt = 1; ; attempt++) {
     try {
@@ -59,13 +59,15 @@ export async function send(
   }
 }
 
-/** A token is one word of visible characters; any other text would appear in the error of a header. */
+/**
+ * A token must be one word of visible characters. For any other text, the error about an invalid header would contain the text.
+ */
 export function checkToken(token: string, name: string): void {
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new CliError(exitCodes.config, `${name} is not valid: a token has only ASCII characters, without spaces`)
 }
 
-/** A token must not be readable on the network. */
+/** A token must not be sent without encryption over a network. */
 export function checkDestination({ protocol, hostname, origin }: URL): void {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && stays)) return
@@ -74,8 +76,8 @@ export function checkDestination({ protocol, hostname, origin }: URL): void {
 }
 
 /**
- * Opens a stream of server-sent events and yields its text as it arrives. Throws ApiError if the answer is no stream, or if the
- * connection breaks.
+ * Opens a stream of server-sent events and yields its text as it arrives. Throws ApiError if the answer is not a stream, or if
+ * the connection breaks.
  */
 export async function* stream(
   url: URL,
@@ -104,7 +106,7 @@ export async function* stream(
   }
 }
 
-/** Error in the last event of a stream. */
+/** Converts the last event of a stream, which contains an error. */
 export function errorOfStatus(data: string, where: string, token: string): ApiError {
   return errorOf(500, jsonOf(data), where, token)
 }
@@ -113,7 +115,7 @@ type Sent = Pick<SendOptions, 'body' | 'headers'>
 
 async function sendOnce(method: string, url: URL, token: string, sent: Sent): Promise<Body> {
   const { ok, status, text } = await ask(method, url, token, sent)
-  // An empty successful answer has an empty body.
+  // A successful answer may have an empty body.
   const body = ok && text === '' ? {} : jsonOf(text)
   if (ok && body) return body
   const where = `${url.origin}${url.pathname}`
@@ -159,7 +161,7 @@ function jsonOf(text: string): Body | undefined {
   }
 }
 
-/** Uses the code in the body; without one, the status. */
+/** Converts an error answer. The code comes from the body or, if the body has no code, from the HTTP status. */
 function errorOf(status: number, body: Body | undefined, where: string, token: string): ApiError {
   const safe = (text: unknown) => plain(String(text).replaceAll(token, '[token]'))
   const code = typeof body?.code === 'number' ? body.code : codeOfStatus(status)
@@ -191,13 +193,13 @@ function exitCodeOf(code: number): number {
   return exitCodes.failed
 }
 
-/** Adds the next step to an error with this code. */
+/** Adds a next step to the message of an ApiError that has this code. */
 export function withHint(error: unknown, code: number, hint: string | undefined): unknown {
   if (!(error instanceof ApiError) || error.code !== code || hint === undefined) return error
   return new ApiError(error.code, `${error.message}\n${hint}`, error.cause, error.violations)
 }
 
-/** Adds an example of a valid name if the server answers with a pattern. */
+/** Adds an example of a valid name if the server's error has the pattern for names. */
 export function withNameHint(error: unknown): unknown {
   const patterned = ({ field, description }: { field: string; description: string }) =>
     /(?:^|\.)name$/.test(field) && description.includes('must match')

@@ -1,4 +1,4 @@
-// API client for the user of a command.
+// Base of commands that call the API: reads the caller's sign-in, calls the API, and prints the answer.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultData } from '#config/basics.ts'
@@ -15,40 +15,40 @@ import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from '
 import { whyUnreachable } from './unreachable.ts'
 import { userFiles } from './user-files.ts'
 
-/** Options of commands that use `apiReader` to find their caller. */
+/** Options that choose the caller of the API, for commands that use `apiReader`. */
 export const callerOptions: readonly OptionSpec[] = [
   { flags: '--data <dir>', summary: 'Data folder of a server, to act as its operator (PINFOLD_DATA)' },
   { flags: '--database <url>', summary: 'Database URL of a server, to act as its operator (PINFOLD_DATABASE)' },
   ...sessionOptions,
 ]
 
-/** The result of a command: `json` for programs, else lines of text, or rows below their heading. */
+/** Result of a command: `json` for programs, and for users either text or rows below a heading. */
 export type Answer = {
-  /** Prints the result in the requested format, instead of the members below. */
+  /** Prints the result in the requested format. The other members are not printed then. */
   print?(terminal: Terminal, format: unknown): void
   json?: unknown
-  /** The JSON is one line. */
+  /** Prints the JSON on one line. */
   dense?: true
   text?: string | readonly string[]
   head?: readonly string[]
   rows?: readonly (readonly string[])[]
-  /** A line below the rows. */
+  /** Line that is printed after the rows. */
   below?: string
   /** True if the list has more items than the limit. */
   more?: boolean
-  /** Lines for standard error, after all else. */
+  /** Prints lines on standard error, after the result. */
   notes?(say: (line: string) => void): void
-  /** The exit code; 0 unless given. */
+  /** Exit code of the command. Default: 0. */
   code?: number
 }
 
 type ApiCommand = Omit<Command, 'run'> & {
-  /** Refuses wrong options, before anything else happens. */
+  /** Throws if options are wrong. Called before the sign-in is read and before any request. */
   check?(options: Options): void
   run(api: ApiReader, options: Options, terminal: Terminal): Promise<Answer | undefined>
 }
 
-/** A command that calls the API as the caller, with the options that choose the caller. Its own options have priority. */
+/** Creates a command that calls the API. Adds the options that choose the caller, except those that the command itself has. */
 export function apiCommand({ check, run, options: own, ...command }: ApiCommand, caller = callerOptions): Command {
   const formerFlags = [...own, ...(command.arguments ?? [])].flatMap(({ former = [] }) => former)
   const taken = new Set([...own.map(({ flags }) => flags), ...formerFlags].map(keyOf))
@@ -64,7 +64,7 @@ export function apiCommand({ check, run, options: own, ...command }: ApiCommand,
   }
 }
 
-/** Returns the exit code. */
+/** Prints the answer of a command. Returns the exit code. */
 export function printAnswer(
   terminal: Terminal,
   { output }: Options,
@@ -85,8 +85,8 @@ export function printAnswer(
 
 /**
  * Acts as the operator if an option names a data folder or a database. Otherwise acts with PINFOLD_TOKEN, or as the user who has
- * signed in. Without these, acts as the operator of the data folder or database that the environment or the current folder has. A
- * data folder or a database needs no sign-in.
+ * signed in. Without these, acts as the operator if the environment or the current folder has a data folder or a database. The
+ * operator needs no sign-in.
  */
 export async function apiReader(terminal: Terminal, options: Options): Promise<ApiReader> {
   if (actsAsOperator(terminal, options)) return operatorReader(terminal, options)
@@ -134,7 +134,7 @@ function withNextStep(error: ApiError, { env }: Terminal): ApiError {
   return say(`${again}, and check that --api or PINFOLD_API names the right server`)
 }
 
-/** Explains an error if the data folder names a server that does not run, or if another server answers there. */
+/** Explains an error if the server of the data folder does not run, or if another server answers at its address. */
 function explained(error: ApiError, folder: string, origin: string): CliError {
   if (error.code === codes.UNAVAILABLE.number && error.cause) {
     const start = `start it with pinfold serve --data ${folder}, or give the data folder of the running server with --data`
@@ -166,7 +166,9 @@ function readerOf(
   }
 }
 
-/** The group of `--in`: a uid, the names of an organization and folders, or the caller's own organization. */
+/**
+ * Uid of the group in `--in`: a uid, or the names of an organization and folders. Without `--in`, the caller's own organization.
+ */
 export async function parentOf(api: ApiReader, given: unknown): Promise<string> {
   if (given !== undefined) {
     return groupOf(api, String(given)).catch((error: Error) => {

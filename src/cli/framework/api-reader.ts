@@ -6,13 +6,13 @@ const pageSize = 200
 /** API for the user of a command: the identity that has signed in, or the operator next to a data folder. */
 export type ApiReader = {
   session: Session
-  /** The token that the API is called with. */
+  /** Token that is sent to the API. */
   token: string
   /** Origin that requests go to. */
   origin: string
-  /** True if no identity has signed in, and access to the data folder makes the caller the operator. */
+  /** True if the caller is the operator by access to the data folder, without a sign-in. */
   operator: boolean
-  /** The path is one of the API; returns the JSON of the response. Throws ApiError. */
+  /** Sends a request to a path of the API and returns the JSON of the response. Throws ApiError. */
   call(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -20,16 +20,16 @@ export type ApiReader = {
     headers?: Record<string, string>,
   ): Promise<Body>
   /**
-   * Returns the first `limit` items of a list, and true in `more` if there are others. A query may give a parameter several
+   * Returns the first `limit` items of a list. `more` is true if the list has more items. A query parameter may have several
    * values.
    */
   list<T>(path: string, member: string, query: Query, limit?: number): Promise<{ items: T[]; more: boolean }>
 }
-/** Parts of the API that finding a resource by its name needs. */
+/** Parts of the API that are needed to find a resource by its name. */
 export type Lists = Pick<ApiReader, 'list' | 'operator'>
 export type Query = Record<string, string | readonly string[] | undefined>
 
-/** Returns the first `limit` items of a list of the API, and true in `more` if there are others. */
+/** Returns the first `limit` items of a list of the API. `more` is true if the list has more items. */
 export async function listPages<T>(
   get: (path: string) => Promise<Body>,
   { path, member, query, limit }: { path: string; member: string; query: Query; limit: number },

@@ -1,61 +1,59 @@
 // Types of commands, and of the terminal that they run in.
 
-/** Input and output of a command; a test passes its own. */
+/** Input and output of a command. Tests pass their own. */
 export type Terminal = {
   env: Record<string, string | undefined>
-  /** All of standard input. */
+  /** Reads all of standard input. */
   input(): Promise<string>
-  /** One line for people or programs, on standard output. */
+  /** Prints one line of the result on standard output. */
   print(line: string): void
-  /** True if a user sees the output, and it is not stored. */
+  /** True if standard output is a terminal, so a printed secret is not stored in a file or a log. */
   isSeen?: boolean
   /** Prints one line about an error or the progress, on standard error. */
   say(line: string): void
-  /** Shows one line in place of the previous one, if there is a screen for it; an empty text removes it. */
+  /** Replaces the status line of a terminal. An empty text removes it. Undefined without a terminal. */
   status?(line: string): void
-  /** Asks the user a question and returns the answer; undefined if nobody can answer. */
+  /** Asks the user a question and returns the answer. Undefined if no user can answer. */
   ask?(question: string): Promise<string>
-  /** The user's preferences for the options of commands, by their camelCase names. */
+  /** The user's defaults for options of commands, by the camelCase names of the options. */
   preferred?(): Promise<Readonly<Record<string, string>>>
-  /** Resolves when the process is asked to end. */
+  /** Resolves when a signal asks the process to end. */
   untilAsked(): Promise<void>
 }
 
-/** Values of the options by their camelCase names: text, `true` for a switch, a list if the option can be repeated. */
+/** Values of options by their camelCase names: text, `true` for a switch, or a list for a repeatable option. */
 export type Options = Record<string, string | boolean | readonly string[] | undefined>
 
 export type OptionSpec = {
-  /** The long option with its placeholder, such as `--data <dir>`, and perhaps a letter, or another word for it, before it. */
+  /** The long option with its placeholder, such as `--data <dir>`. A one-letter option or an alias may come before it. */
   flags: string
   summary: string
   required?: true
-  /** May be given more than once. */
+  /** True if a command line may have the option more than once. */
   repeat?: true
   choices?: readonly string[]
-  /** Former flags, which keep working with a warning, such as `--parent <group>`. */
+  /** Former flags of this option, such as `--parent <group>`. They still work, with a warning. */
   former?: readonly string[]
-  /** Name of the optional argument that the option was, which keeps working with a warning. */
+  /** Former argument that this option replaced. The argument still works, with a warning. */
   formerArgument?: string
-  /** The key in the user's defaults whose value the option takes if it is not given. */
+  /** Key in the user's defaults. The option has the value of this key if the command line does not set it. */
   default?: 'parent'
 }
 
-/** The option's name in camel case, as its value comes. */
+/** The option's name in camel case, which is the key of its value. */
 export function keyOf(flags: string): string {
   const name = /--([a-z-]+)/.exec(flags)![1]!
   return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/**
- * Argument without a dash after the command, such as `<image>`, `[tag]` or `<file...>`. Its value is in the options, by its key.
- */
+/** Positional argument of a command, such as `<image>`, `[tag]` or `<file...>`. Its value is among the options, under its key. */
 export type ArgumentSpec = {
-  /** Name in the help. */
+  /** Name that the help shows. */
   name: string
-  /** Name of its value in the options, if it is not the name. */
+  /** Key of the value in the options. Default: the name. */
   key?: string
   summary: string
-  /** Flags of the option that the argument was, which keeps working with a warning. */
+  /** Flags of the former option that this argument replaced. The option still works, with a warning. */
   former?: string
 }
 
@@ -65,32 +63,35 @@ export const outputOption: OptionSpec = {
   choices: ['table', 'json'],
 }
 
-/** A command is data and one function. The function imports what only it needs, so that help and completion are quick. */
+/**
+ * Description of a command, and the function that runs it. The function imports its own modules, so help and completion stay
+ * quick.
+ */
 export type Command = {
-  /** More for the command's own help, after its options. */
+  /** Text that the command's help shows after the options. */
   details?: string
   arguments?: readonly ArgumentSpec[]
   options: readonly OptionSpec[]
-  /** Returns the exit code. */
+  /** Runs the command and returns its exit code. */
   run(terminal: Terminal, options: Options): Promise<number>
 }
 
-/** Commands by their last words. */
+/** Commands of one module, by their last words. */
 export type Commands = Readonly<Record<string, Command>>
 
-/** All commands. Help and completion read the table; `load` loads one command. */
+/** Table of all commands. Help and completion read only the table; `load` imports the module of one command. */
 export type CommandTable = {
-  /** By the words of a command or a group of commands, in the order of the help. */
+  /** Summaries by the words of a command or a group of commands, in the order of the help. */
   summaries: Readonly<Record<string, string>>
-  /** Headings of the help, with the first words of the commands below each. */
+  /** Headings of the help. Each lists the first words of its commands. */
   headings: Readonly<Record<string, readonly string[]>>
-  /** The word that a group takes if the next word names none of its commands, such as `list` for `tags acme/app`. */
+  /** Default command of a group, for a command line whose next word is no command: `tags acme/app` runs `tags list acme/app`. */
   usual: Readonly<Record<string, string>>
   /** Current words by former words of commands and groups. */
   former: Readonly<Record<string, string>>
-  /** Former commands whose arguments differ from those of the current command, which they name. */
+  /** Current commands by former commands that have different arguments. */
   replaced: Readonly<Record<string, string>>
-  /** Advice for words that users know from other programs. */
+  /** Advice for command words that users know from other programs. */
   hints: Readonly<Record<string, string>>
   load(path: string): Promise<Command>
 }

@@ -1,14 +1,15 @@
-// Lock between the processes of a user on a machine. The process that creates the file has the lock until the file is removed.
+// Lock between processes of one user on one machine. The process that creates the lock file has the lock until the file is
+// removed.
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failure } from './cli-error.ts'
 
-/** No command holds the lock for this long. */
+/** Age after which a lock is stale, since no command needs the lock for this long. */
 const staleMs = 150_000
 const waitMs = 180_000
 
-/** Runs the work while no other process with the same lock file does. The folder of the file has to exist. */
+/** Runs the work while this process has the lock. Waits while another process has it. The folder of the lock file must exist. */
 export async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const own = `${file}.${randomUUID()}`
   writeFileSync(own, String(process.pid), { mode: 0o600, flag: 'wx' })
@@ -30,7 +31,7 @@ export async function withLock<T>(file: string, work: () => Promise<T>): Promise
   }
 }
 
-/** The file appears with its content, so that no process reads an empty one. */
+/** The file is written under another name first, so no process reads an empty lock file. */
 function take(own: string, file: string): boolean {
   try {
     linkSync(own, file)
@@ -41,7 +42,7 @@ function take(own: string, file: string): boolean {
   }
 }
 
-/** True if the process that created the lock has ended, or has held it for too long. */
+/** True if the process that has the lock has ended, or has had the lock for too long. */
 function isLeft(file: string): boolean {
   try {
     if (Date.now() - statSync(file).mtimeMs > staleMs) return true
@@ -52,15 +53,15 @@ function isLeft(file: string): boolean {
   }
 }
 
-/** Removes a stale lock. If several processes try, one succeeds, and it does not remove the lock of a later owner. */
+/** Removes a stale lock. If several processes try this, one succeeds, and the lock of a new owner is not removed. */
 function giveUp(file: string): void {
   const aside = `${file}.${randomUUID()}`
   try {
     renameSync(file, aside)
-    // The lock may have a new owner since the check; then the file is put back.
+    // Since the check, another process may have taken the lock. Then its file is restored.
     if (!isLeft(aside)) take(aside, file)
   } catch {
-    // Another process was quicker.
+    // Another process has already removed the stale lock.
   } finally {
     rmSync(aside, { force: true })
   }

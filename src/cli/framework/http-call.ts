@@ -1,16 +1,19 @@
-// One request of a command and its whole answer. Node's fetch does more and takes longer to load than all the rest of a
-// command that asks a server one question.
+// HTTP request of a command, without `fetch` of Node. Loading `fetch` would take longer than the rest of a command that sends one
+// request.
 
-// An import of it would read each of its names, and one of them loads all of fetch.
+// An `import` of the module would evaluate all of its exports, and one of these exports loads `fetch`.
 const { request: requestPlain } = process.getBuiltinModule('node:http')
 
-/** The most bytes of a response; lists come in pages of 200. */
+/** Maximum size of a response in bytes. Lists have pages of 200 items, which are far smaller. */
 const maxBytes = 64 * 1024 * 1024
 
 type HttpAnswer = { status: number; text: string }
 type Sent = { method: string; headers: Record<string, string>; body?: string | undefined; timeoutMs: number }
 
-/** Follows no redirect, so that a token is not sent elsewhere. Throws an error named TimeoutError if no answer comes in time. */
+/**
+ * Sends a request and returns the whole response. Follows no redirect, so a token is not sent to another server. Throws an error
+ * named TimeoutError if no response comes in time.
+ */
 export async function httpCall(url: URL, { method, headers, body, timeoutMs }: Sent): Promise<HttpAnswer> {
   const request = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : requestPlain
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -33,7 +36,7 @@ export async function httpCall(url: URL, { method, headers, body, timeoutMs }: S
     req.on('error', reject)
     req.once('close', () => {
       clearTimeout(timer)
-      // A connection that ends before its answer causes no other event.
+      // If the connection is closed before the response, `close` is the only event.
       reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }))
     })
     req.end(body)

@@ -1,7 +1,7 @@
-// Reads values from foreign JSON. Errors name the path of a wrong value.
+// Readers of values in JSON from other programs. Errors name the path of a wrong value.
 import { parseTimestamp } from '#lib/timestamp.ts'
 
-/** Error of one value. The message has the expected form, and nothing of the value itself. */
+/** Error for one wrong value. The message has the expected form, and no part of the value. */
 export class WrongValue extends Error {
   override name = 'WrongValue'
   readonly path: string
@@ -30,14 +30,14 @@ export function textAt(value: unknown, path: string): string {
   return value
 }
 
-/** Absent and null are 0. */
+/** Reads a whole number. Returns 0 for a missing value and for null. */
 export function sizeAt(value: unknown, path: string): number {
   if (value === undefined || value === null) return 0
   if (!Number.isSafeInteger(value) || (value as number) < 0) throw new WrongValue(path, 'must be a whole number')
   return value as number
 }
 
-/** RFC 3339. Absent and null are empty. */
+/** Reads an RFC 3339 time. Returns empty text for a missing value and for null. */
 export function timeAt(value: unknown, path: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'string' || !parseTimestamp(value))

@@ -1,4 +1,4 @@
-// Finds resources by the names that users know. A uid is recognized by its form and never looked up as a name.
+// Search of resources by the names that users know. A text in the form of a uid is always a uid, and never searched as a name.
 import { chunks } from '#lib/chunks.ts'
 import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
 import type { ApiReader, Lists } from './api-reader.ts'
@@ -9,10 +9,10 @@ import { plain } from './plain-text.ts'
 type Named = { uid: string; name: string }
 
 const idsPerRequest = 50
-/** The most other names that an error shows. */
+/** Maximum number of similar names that an error lists. */
 const shownNames = 10
 
-/** No visible resource has the given name. */
+/** Error for a name that no visible resource has. */
 export class NothingNamed extends CliError {
   override name = 'NothingNamed'
   constructor(message: string) {
@@ -20,14 +20,16 @@ export class NothingNamed extends CliError {
   }
 }
 
-/** An empty variable in a script must not select all resources, or the only one. */
+/**
+ * Throws if a name, or a part of a path, is empty. An empty variable in a script must not select all resources, or the only one.
+ */
 export function checkNamed(given: string, what: string): void {
   if (given !== '' && !given.split('/').includes('')) return
   if (given === '') throw usageError(`the name of the ${what} is empty; give a name or a uid`)
   throw usageError(`${plain(given)} does not name one ${what}: a part of it is empty`)
 }
 
-/** The group that a path of names leads to, such as `acme` or `acme/team`. */
+/** Uid of the group that a path of names leads to, such as `acme` or `acme/team`. */
 export async function groupOf(api: Lists, given: string): Promise<string> {
   if (isUid(given)) return given
   checkNamed(given, 'organization or folder')
@@ -36,7 +38,8 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
   try {
     uid = await organizationOf(api, first)
   } catch (error) {
-    // A caller with rights in a folder alone may not see the groups above it, but can still name it by its path.
+    // A caller may have access to a folder and not to the groups above it. Such a caller can still use the full path of the
+    // folder.
     const folder = error instanceof NothingNamed && folders.length > 0 ? await folderOf(api, given) : undefined
     if (folder === undefined) throw error
     return folder
@@ -54,14 +57,14 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
   return uid
 }
 
-/** Folder of a path, if the caller sees only the end of the path: all visible names have to match the path. */
+/** Finds a folder by its path if the caller cannot see the groups above it. Each visible name must match its part of the path. */
 async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   const wanted = path.split('/')
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name: wanted.at(-1)! })
   const all = items.map(({ uid }) => uid)
   const names = await namesOf(api, all, [])
   const found = all.filter((uid) => {
-    // A name that is not visible is replaced by its part of the uid.
+    // A group that the caller cannot see has its uid part in place of a name.
     const [parts, ids] = [names.path(uid).split('/'), uid.split('/')]
     return parts.length === wanted.length && parts.every((part, i) => part === wanted[i] || part === ids[i])
   })
@@ -96,9 +99,9 @@ export type Kind = {
   path: string
   member: string
   words: readonly [one: string, many: string]
-  /** The command that lists them, unless it is the plural of the kind. */
+  /** Command that lists resources of this kind. Default: the plural of the kind. */
   list?: string
-  /** Kind of resource that contains them, if it is not a group. */
+  /** Kind of the parent resource, if the parent is not a group. */
   above?: string
 }
 
@@ -119,10 +122,10 @@ export async function findNamed(api: Lists, kind: Kind, given: string): Promise<
   return onlyOf(items, kind, given)
 }
 
-/** The uid of an identity. */
+/** Finds the uid of an identity. */
 export const findIdentity = (api: Lists, given: string): Promise<string> => findNamed(api, identityKind, given)
 
-/** The uid of the one item that has the name that was given. Throws where there is none, or not only one. */
+/** The uid of the only item in `items`, which have the given name. Throws if there is no item, or more than one. */
 export function onlyOf(
   items: readonly { uid: string }[],
   { words, list, above: place = 'GROUP' }: Pick<Kind, 'words' | 'list' | 'above'>,
@@ -141,7 +144,7 @@ export function onlyOf(
   throw failure(`several ${words[1]} have the name ${name}; give ${place}/${name} or one of these uids:\n${lines}`)
 }
 
-/** Names of the groups, roles and repositories that uids mention, read together. */
+/** Reads the names of the groups, roles and repositories with these uids, in few requests. */
 export async function namesOf(
   api: Lists,
   groups: readonly string[],
@@ -157,7 +160,7 @@ export async function namesOf(
   }
   await read('/iam/v2/groups', 'groups', groups.filter(isUid).flatMap(lineage))
   await read('/iam/v2/roles', 'roles', roles.filter(isUid))
-  // The names of groups with such a uid are known by now.
+  // The uid of a repository and of a folder look alike. Uids of groups already have a name, so the rest are repositories.
   const rest = repos.filter((uid) => isUid(uid) && uid.includes('/') && !known.has(uid))
   await read('/registry/v2/repos', 'repos', rest)
   const of = (uid: string) => known.get(uid) ?? uid
@@ -169,13 +172,15 @@ export async function namesOf(
   return { of, path }
 }
 
-/** Names of identities, and for push tokens the names of their creators. Actors that the caller cannot see keep their uid. */
+/**
+ * Names of identities by their uids. A push token has the name of its creator. An actor that the caller cannot see keeps its uid.
+ */
 export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map<string, string>> {
   const known = new Map([[operatorUid, 'operator']])
   const look = async (some: readonly string[]) => {
     const asked = [...new Set(some)].filter((uid) => isUid(uid) && !known.has(uid))
     for (const ids of chunks(asked, idsPerRequest)) {
-      // A list must not fail because the names of its actors cannot be read.
+      // If the names of actors cannot be read, the list is still shown.
       const found = await api
         .list<Named>('/iam/v2/identities', 'identities', { 'uidp.ids': ids })
         .catch(() => undefined)
@@ -183,7 +188,7 @@ export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map
     }
   }
   await look(uids)
-  // The uid of a push token is below that of its creator.
+  // The uid of a push token begins with the uid of its creator.
   const tokens = uids.filter((uid) => isUid(uid) && !known.has(uid) && uid.includes('/'))
   await look(tokens.map(above))
   for (const uid of tokens) {
@@ -193,15 +198,18 @@ export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map
   return known
 }
 
-/** Uid of the group that contains a resource; empty for an organization. */
+/** Uid of the group that contains a resource. Empty for an organization. */
 export function groupAbove(uid: string): string {
   return uid.includes('/') ? above(uid) : ''
 }
 
-/** The most resources that are searched; only those of the group if the name begins with its path. */
+/**
+ * Maximum number of resources that are searched. If the name begins with the path of a group, only resources of that group are
+ * searched.
+ */
 const looked = 2000
 
-/** Finds a resource by its uid, by the name that `nameOf` returns, or by the name of its group, a slash and its own name. */
+/** Finds a resource by its uid, by the name that `nameOf` returns, or by the path of its group, a slash and the name. */
 export function asListed<T extends { uid: string }>(
   kind: Kind,
   nameOf: (item: T) => string,
@@ -213,7 +221,7 @@ export function asListed<T extends { uid: string }>(
     const at = given.lastIndexOf('/')
     const above = given.slice(0, Math.max(at, 0))
     const place = above.split('/').includes('') ? undefined : await placeOf(api, above).catch(unlessNothing)
-    // If there is no such group, the slash is a part of the name.
+    // If no group has this path, the slash is a part of the resource's name.
     const name = place === undefined ? given : given.slice(at + 1)
     const { items } = await api.list<T>(kind.path, kind.member, { 'uidp.children_of': place }, looked)
     return onlyOf(

@@ -1,5 +1,5 @@
-// Commands of the operator that call a server: a running one, or else one in their own process, so every command uses the API.
-// Allowed for a user who can open the data folder, or has the database URL and the master key.
+// API client for commands of the operator. Calls the running server or, if none runs, starts one in the process of the command.
+// The user needs access to the data folder, or the database URL and the master key.
 import { join } from 'node:path'
 import type { App } from '#app.ts'
 import { baseUrl } from '#config/basics.ts'
@@ -14,31 +14,31 @@ import { CliError, exitCodes } from './cli-error.ts'
 import type { OptionSpec, Options, Terminal } from './command.ts'
 import { configOf, settingOptions } from './settings.ts'
 
-/** The options of a command that runs `withOperator`. */
+/** Options of commands that use `withOperator`. */
 export const operatorOptions: readonly OptionSpec[] = settingOptions('data', 'database')
 
-/** For the command's own help. */
+/** Text for the help of commands that use `withOperator`. */
 export const operatorDetails = `Calls the server that runs on the data folder. If none runs, opens the data folder itself. With a database URL, calls the
 server of PINFOLD_API. If PINFOLD_API is not set, opens the database itself. The command has all permissions and needs no
 sign-in: access to the data folder, or to the database URL and the master key, is enough.`
 
 export type OperatorApi = {
-  /** URL by which clients call the running server; undefined if none runs. */
+  /** URL at which clients reach the running server. Undefined if none runs. */
   url(): Promise<string | undefined>
-  /** The paths are those of the API; returns the JSON of the response. Throws ApiError. */
+  /** Sends a request to a path of the API and returns the JSON of the response. Throws ApiError. */
   get(path: string): Promise<Body>
   post(path: string, body: object): Promise<Body>
 }
 
-/** A command may take longer than a token lasts. */
+/** Time after which a command creates a new operator token, since a long command outlasts one token. */
 const renewMs = 20 * 60_000
 
 type Issuer = Pick<App, 'db' | 'keyring' | 'clock'>
 type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean; url: OperatorApi['url'] }
 
 /**
- * Runs `work` with the operator's rights, and closes everything afterwards. `served` is for work on the data of a server. If
- * there is none, creates nothing and throws NothingServed.
+ * Runs `work` with the operator's rights, and closes everything afterwards. With `served`, throws NothingServed if no server has
+ * ever run on the data folder or the database. Nothing is created then.
  */
 export async function withOperator<T>(
   terminal: Terminal,
@@ -46,7 +46,7 @@ export async function withOperator<T>(
   work: (api: OperatorApi) => Promise<T>,
   { served = false }: { served?: boolean } = {},
 ): Promise<T> {
-  // The work is awaited, so that its resources stay open for as long.
+  // Without this `await`, the resources would be closed before the work has ended.
   await using opened = new AsyncDisposableStack()
   const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
   const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
@@ -76,7 +76,7 @@ export async function withOperator<T>(
   return await work(apiOf({ app, ...local, audience: url, url: async () => url }, () => busy(config.data)))
 }
 
-/** No server has served from the data folder or the database; most often it is the name of another one that was meant. */
+/** Error for a data folder or database on which no server has ever run. Most often the user meant another one. */
 export class NothingServed extends CliError {
   override name = 'NothingServed'
   constructor({ database, data }: Config, why: string) {
@@ -92,25 +92,25 @@ async function requireServed(config: Config): Promise<void> {
   if (why !== undefined) throw new NothingServed(config, why)
 }
 
-/** Others may serve from the same database. */
+/** URL of another running server that uses the same database. Undefined if there is none. */
 async function urlOfOther({ db }: App, { leaseMs }: Config): Promise<string | undefined> {
   const { livingNode } = await import('#db/nodes.ts')
   return db.shared ? (await livingNode(db, () => true, leaseMs))?.url : undefined
 }
 
 type OperatorToken = {
-  /** URL by which clients call the server, and its origin for this command. */
+  /** Public URL of a server, and the origin at which this command calls it. */
   url: string
   origin: string
-  /** True if the origin is this machine, so that the token does not leave it. */
+  /** True if the origin is on this machine, so the token does not leave the machine. */
   ownMachine: boolean
   token: string
 }
 
 /**
- * Creates a token of the operator, valid for an hour, for the server that runs on the data folder or database of the settings.
- * Throws CliError if none runs there, or if its address is not known. Another program that listens at a former address would get
- * the token. Creates no files and leaves nothing open.
+ * Creates an operator token, valid for one hour, for the server that runs on the data folder or database of the settings. Throws
+ * CliError if no server runs there, or if the address of the server is unknown. A stored address is not enough: another program
+ * may listen there now and would get the token. Creates no files and leaves nothing open.
  */
 export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
   const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
@@ -142,7 +142,9 @@ async function localFacts({ db }: Pick<App, 'db'>, { data }: Config): Promise<Lo
   return { origin: await readFact(db, 'local_url'), network: await readFact(db, 'local_network'), data }
 }
 
-/** Other machines may serve from a database too, so its word on where counts only for an address that proves itself. */
+/**
+ * The server of a database may run on another machine, so its stored URL is used only with https, where a certificate proves it.
+ */
 function remoteOf({ env }: Terminal, { api }: Options, url: string): string {
   const remote = api ? baseUrl(String(api), '--api') : baseUrl(env.PINFOLD_API ?? '', 'PINFOLD_API')
   if (remote !== '' || url.startsWith('https:')) return remote || url
@@ -153,7 +155,7 @@ function remoteOf({ env }: Terminal, { api }: Options, url: string): string {
   )
 }
 
-/** On a port of its own that only this machine can reach, and with a token that only this process has. */
+/** Starts a server in this process, on a free port that only this machine can reach. Only this process has a token for it. */
 async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Omit<Target, 'url'>> {
   const [{ startServer }, { jobsOfCommands, startWorkers }] = await Promise.all([
     import('#api/server.ts'),
@@ -184,7 +186,7 @@ function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?:
   return { url, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
 }
 
-/** The same API for functions that find resources by their names. */
+/** Adapts the API for functions that find resources by their names. */
 export function listsOf(api: OperatorApi): Lists {
   return {
     operator: true,
@@ -193,15 +195,15 @@ export function listsOf(api: OperatorApi): Lists {
   }
 }
 
-/** While no server runs, another program may listen at the stored address of the last server. */
+/** If no server runs, another program may listen at the stored address of the last server. */
 async function forgetAddress({ db }: App): Promise<void> {
   const { removeFact } = await import('#db/facts.ts')
   await db.tx((tx) => removeFact(tx, 'local_url'))
 }
 
 /**
- * Taken before anything is opened: while we have the lock, no server can start on the folder. Returns `undefined` if a server has
- * it.
+ * Takes the lock of the data folder before anything is opened, so no server can start on the folder. Returns `undefined` if a
+ * running server has the lock.
  */
 async function lockOf({ data }: Config): Promise<{ release(): void } | undefined> {
   const { takeServeLock } = await import('#db/sqlite/serve-lock.ts')
@@ -209,7 +211,9 @@ async function lockOf({ data }: Config): Promise<{ release(): void } | undefined
   return takeServeLock(join(data, 'serve.lock'))
 }
 
-/** Its holder does not answer: a server between start and ready, or another command such as this one. */
+/**
+ * Error for a locked data folder on which no server answers. A server is starting, or another command like this one is running.
+ */
 function busy(data: string): CliError {
   return new CliError(
     exitCodes.unavailable,
@@ -219,13 +223,13 @@ function busy(data: string): CliError {
 
 type LocalServer = { origin: string; ownMachine: boolean }
 
-/** Facts that the server has stored in the data folder. */
+/** Facts that the server has stored in the database of the data folder. */
 type LocalFacts = { origin: string | undefined; network: string | undefined; data: string }
 
 /**
- * Returns undefined while no server is ready. The stored address is one of the server's own machine. From another network, such
- * as that of a container, another program may listen there and would get the operator's token. `named` is the address that an
- * option gives, or empty. Throws CliError if it is needed and empty.
+ * Address of the server that runs on the data folder. Returns undefined if no server is ready. The stored address is valid only
+ * on the server's own network: elsewhere, as in a container, another program may listen there and would get the operator's token.
+ * `named` is the address of an option, or empty. Throws CliError if an address must be named and is not.
  */
 function localServer({ origin, network, data }: LocalFacts, named: string): LocalServer | undefined {
   if (!origin) return undefined

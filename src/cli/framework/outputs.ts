@@ -4,23 +4,25 @@ import type { OptionSpec, Terminal } from './command.ts'
 import { jsonText, plain, table } from './plain-text.ts'
 
 export type Item = Readonly<Record<string, unknown>> & { uid: string }
-/** Columns with the function for their value; `names` has the names of groups and roles that items mention. */
+/**
+ * Columns by their headings. Each function returns the value for an item; `names` has the names of groups and roles in the items.
+ */
 export type Columns<T extends Item = Item> = Readonly<Record<string, (item: T, names: Names) => string>>
-/** Names of uids. A resource that the caller cannot see is shown by its uid. */
+/** Names by uid. A resource that the caller cannot see is shown by its uid. */
 export type Names = { of(uid: string): string; path(uid: string): string }
 
-/** Presentation of items. */
+/** Output format of items of one kind. */
 export type View<T extends Item = Item> = {
-  /** The name of a variable in `env`, such as `IDENTITY`. */
+  /** Name of the item's variable with `-o env`, such as `IDENTITY`. */
   word: string
   columns: Columns<T>
-  /** Shown by `wide`, after the others. */
+  /** Columns that only `-o wide` shows, after the others. */
   more: Columns<T>
-  /** Label of an item for users. */
+  /** Label of an item in texts for users. */
   label(item: T, names: Names): string
-  /** Path in the hierarchy, as names with slashes. */
+  /** Path of an item in the hierarchy, as names with slashes. */
   at(item: T, names: Names): string
-  /** As programs are given it. */
+  /** Form of an item in JSON output. */
   json(item: T): object
 }
 
@@ -33,7 +35,7 @@ export function outputOf(formats: readonly Format[]): OptionSpec {
   return { flags: '-o, --output <format>', summary, choices: formats }
 }
 
-/** Lists are `{"items":[…]}` in JSON. */
+/** Prints items in a format. JSON has the form `{"items":[…]}`. */
 export function printList<T extends Item>(
   { print }: Terminal,
   format: unknown,
@@ -56,7 +58,7 @@ export function printList<T extends Item>(
   for (const line of (print1[String(format)] ?? (() => table([heads, ...rows])))()) print(line)
 }
 
-/** One item: a line for each column. */
+/** Prints one item, with a line for each column. */
 export function printOne<T extends Item>(
   { print }: Terminal,
   format: unknown,
@@ -85,7 +87,7 @@ function markdown(heads: readonly string[], rows: readonly (readonly string[])[]
   return [line(heads), line(heads.map(() => '---')), ...rows.map(line)]
 }
 
-/** A spreadsheet reads text with one of these at its beginning as a formula. */
+/** Characters that begin a formula in a spreadsheet, so a text in CSV must not begin with one. */
 function csvCell(text: string): string {
   const safe = /^[=+\-@]/.test(text) ? `'${plain(text)}` : plain(text)
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

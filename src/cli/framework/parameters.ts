@@ -1,4 +1,4 @@
-// Arguments and options of a command as Commander knows them, with the former names of each.
+// Arguments and options of a command for the library Commander, with their former names.
 import { Option, type Command as Program } from 'commander'
 import { usageError } from './cli-error.ts'
 import { type ArgumentSpec, type Command, keyOf, type OptionSpec, type Options } from './command.ts'
@@ -7,8 +7,8 @@ type Warn = (former: string, current: string) => void
 type Preferred = Readonly<Record<string, string>>
 
 /**
- * Adds the arguments and the options of a command. Returns a function that reads their values after parsing; it throws a usage
- * error if one is missing or given twice, and warns of former names.
+ * Adds the arguments and options of a command. Returns a function that reads their values after parsing. This function warns of
+ * former names, and throws a usage error if a value is missing or given twice.
  */
 export function addParameters(sub: Program, command: Command, preferred: Preferred, warn: Warn): () => Options {
   const { arguments: positional = [], options } = command
@@ -37,7 +37,7 @@ const optional = (name: string): string => name.replace('<', '[').replace('>', '
 const bare = (name: string): string => name.replace(/[<>[\].]/g, '')
 const flagOf = (flags: string): string => /--[a-z-]+/.exec(flags)![0]
 
-/** Shows the current arguments in the help, without former ones. */
+/** The help shows only current arguments, not former ones. */
 function showOnly(sub: Program, positional: readonly ArgumentSpec[]): void {
   sub.usage(['[options]', ...positional.map(({ name }) => name)].join(' '))
   const names = new Set(positional.map(({ name }) => bare(name)))
@@ -46,7 +46,7 @@ function showOnly(sub: Program, positional: readonly ArgumentSpec[]): void {
 
 function addOption(sub: Program, spec: OptionSpec, preferred: Preferred): void {
   const option = new Option(spec.flags, spec.summary)
-  // An option with former names can be given by one of them, so it is checked after parsing.
+  // A required option may be given by a former name, which Commander does not know. So the option is checked after parsing.
   option.makeOptionMandatory(spec.required === true && !hasFormerNames(spec))
   if (spec.choices) option.choices(spec.choices)
   const preference = preferenceOf(spec, option, preferred)
@@ -61,7 +61,10 @@ function addOption(sub: Program, spec: OptionSpec, preferred: Preferred): void {
   }
 }
 
-/** The user's default for an option. Not every command supports every output format, and `--output` can be a file. */
+/**
+ * The user's default for an option. A default output format applies only to commands that support it, and not if `--output` is a
+ * file.
+ */
 function preferenceOf({ choices, default: key }: OptionSpec, option: Option, preferred: Preferred): string | undefined {
   if (key !== undefined) return preferred[key]
   const format = option.attributeName() === 'output' ? preferred.output : undefined
@@ -70,7 +73,7 @@ function preferenceOf({ choices, default: key }: OptionSpec, option: Option, pre
 
 const append = (value: string, before?: readonly string[]): string[] => [...(before ?? []), value]
 
-/** True if the user's defaults may have a value for the option. */
+/** True if the user's defaults can set the option. */
 export function hasPreference({ default: key, flags, choices }: OptionSpec): boolean {
   return key !== undefined || (keyOf(flags) === 'output' && choices !== undefined)
 }
@@ -79,7 +82,7 @@ function hasFormerNames({ former, formerArgument }: OptionSpec): boolean {
   return former !== undefined || formerArgument !== undefined
 }
 
-/** Sets an argument that was given as an option. */
+/** Sets an argument whose value was given with its former option. */
 function readArgument(sub: Program, spec: ArgumentSpec, values: Record<string, Options[string]>, warn: Warn): void {
   const [name, former] = [bare(spec.name), keyOf(spec.former!)]
   const given = sub.opts<Options>()[former]
@@ -93,7 +96,7 @@ function readArgument(sub: Program, spec: ArgumentSpec, values: Record<string, O
   if (values[name] === undefined && spec.name.startsWith('<')) throw usageError(`missing required argument '${name}'`)
 }
 
-/** Sets an option that was given by a former name. */
+/** Sets an option whose value was given with a former flag. */
 function readOption(sub: Program, spec: OptionSpec, values: Record<string, Options[string]>, warn: Warn): void {
   if (!hasFormerNames(spec)) return
   const [key, flag] = [keyOf(spec.flags), flagOf(spec.flags)]

@@ -1,5 +1,5 @@
-// Session of a user on this machine: a refresh token in the configuration folder, which changes with each use, and
-// access tokens in the cache.
+// Session of a user on this machine. The configuration folder has the refresh token, which changes with each use. The cache has
+// access tokens.
 import { codes } from '#lib/errors.ts'
 import { ApiError, send } from './api-client.ts'
 import { CliError, exitCodes, failure } from './cli-error.ts'
@@ -13,8 +13,8 @@ export type Wish = {
 }
 
 /**
- * Gets a new access token of the person's session. If several commands ask at once, one refreshes; `kept` finds the token that it
- * stored for the others.
+ * Gets a new access token of the user's session. If several commands need one at the same time, only the first refreshes. The
+ * others get its stored token from `kept`.
  */
 export async function refreshPerson(
   files: UserFiles,

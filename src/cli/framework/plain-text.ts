@@ -1,14 +1,14 @@
-/** Foreign text on one line of a terminal: without control characters, and without anything that looks like a token. */
+/** Text from other programs on one line of a terminal, without control characters and without text that looks like a token. */
 export function plain(text: string): string {
   return visible(text.replace(/eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)*/g, '[token]')).trim()
 }
 
-/** One line without control characters of terminals or of text direction; tokens stay. */
+/** Replaces control characters of terminals and of text direction, so the text is one line. Does not remove tokens. */
 export function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
 
-/** JSON for programs that a terminal may also show: control characters are escaped, with the same meaning. */
+/** JSON for programs that is safe on a terminal: control characters are escaped, so the value stays the same. */
 export function jsonText(value: unknown, indent?: number): string {
   const code = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(value, undefined, indent).replace(
@@ -17,7 +17,7 @@ export function jsonText(value: unknown, indent?: number): string {
   )
 }
 
-/** Rows with their columns aligned; nothing follows the last one. */
+/** Aligns columns with spaces. The last column gets no trailing spaces. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const cells = rows.map((row) => row.map(plain))
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
@@ -29,7 +29,7 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
-/** Bytes in the largest unit that leaves a number above one. */
+/** Size in the largest unit in which the number is at least one. */
 export function size(bytes: unknown): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
   let value = Number(bytes)

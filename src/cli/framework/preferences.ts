@@ -1,4 +1,4 @@
-// Preferences of a user for commands, in a file of the user. Options and the environment have priority.
+// Preferences of a user for commands, in a file. Options and environment variables have priority over them.
 import { baseUrl, ConfigError } from '#config/basics.ts'
 import { CliError, exitCodes } from './cli-error.ts'
 import { readUserFile, type UserFiles, userFiles, writeUserFile } from './user-files.ts'
@@ -38,7 +38,7 @@ export const preferenceKeys: Readonly<Record<string, Key>> = {
 
 export type Preferences = Readonly<Record<string, string>>
 
-/** Reads the preferences file. Throws a CliError with a line for each problem, unless `problems` collects them. */
+/** Reads the preferences file. Adds problems to `problems`; without this list, throws a CliError with a line for each problem. */
 export function readPreferences(files: UserFiles, problems?: string[]): Preferences {
   const text = readUserFile(files.config)
   if (text === undefined) return {}
@@ -65,7 +65,7 @@ export function readPreferences(files: UserFiles, problems?: string[]): Preferen
   )
 }
 
-/** Preferred values of options, by the camelCase names of the options. */
+/** Preferences that set options, by the camelCase names of the options. */
 export function preferredOptions(env: Record<string, string | undefined>): Record<string, string> {
   const { 'default.group': parent, 'output.format': output } = readPreferences(userFiles(env))
   return { ...(parent !== undefined && { parent }), ...(output !== undefined && { output }) }
@@ -76,7 +76,7 @@ export function writePreferences(files: UserFiles, preferences: Preferences): vo
   writeUserFile(files.config, `${JSON.stringify(sorted, undefined, 2)}\n`)
 }
 
-/** Value in the form that is stored. Throws a ConfigError if the key is unknown, or the value not valid. */
+/** Value in the form that the file stores. Throws a ConfigError if the key is unknown or the value is invalid. */
 export function checked(key: string, value: unknown): string {
   const known = Object.hasOwn(preferenceKeys, key) ? preferenceKeys[key] : undefined
   if (!known) throw new ConfigError(`${key} is not a key; the keys are ${Object.keys(preferenceKeys).join(', ')}`)

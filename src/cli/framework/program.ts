@@ -1,4 +1,4 @@
-// The program with all its commands: finds the command of a command line, with help and completion.
+// The program `pinfold`: finds the command that a command line names, and has help and completion.
 import { CommanderError, Command as Program } from 'commander'
 import { exitCodes, usageError } from './cli-error.ts'
 import type { Command, CommandTable, Options, Terminal } from './command.ts'
@@ -9,8 +9,8 @@ Exit codes: 0 success, 1 failure, 64 wrong usage, 69 server or database unavaila
 permission, 78 invalid setting.`
 
 /**
- * Runs one command, with help, version and completion; returns its exit code. Passes on errors of the command. Loads only the
- * command that the command line names. Former names work, with a warning.
+ * Runs the command of a command line, or prints help, version or completion. Returns the exit code. Does not catch errors of the
+ * command. Loads only the module of this command. Former names work, with a warning.
  */
 export async function runProgram(
   table: CommandTable,
@@ -61,21 +61,21 @@ export async function runProgram(
   }
 }
 
-/** Advice for a command that does not exist. */
+/** Advice for a command line whose command does not exist. */
 function hintFor({ hints, replaced }: CommandTable, words: readonly string[]): string | undefined {
   const [first = ''] = words
   if (!Object.hasOwn(hints, first) || Object.keys(replaced).some((one) => one === words.slice(0, 2).join(' '))) return
   return hints[first]
 }
 
-/** The command line with the option `--help` after a command instead of `help` before it. */
+/** Replaces `help` before a command by the option `--help` after it. */
 function withHelpOption(argv: readonly string[]): readonly string[] {
   const rest = argv.slice(3)
   if (argv[2] !== 'help' || rest.every((word) => word.startsWith('-'))) return argv
   return [...argv.slice(0, 2), ...rest, '--help']
 }
 
-/** The command line with the current words of a command that it names by its former words. Completion prints no warning. */
+/** Replaces former words of a command by the current ones. Warns, except during completion. */
 function withCurrentWords(table: CommandTable, argv: readonly string[], warn: Running['warn']): readonly string[] {
   const completes = argv[2] === completion.name
   const start = completes ? argv.indexOf('--') + 1 : 2
@@ -94,7 +94,7 @@ function withCurrentWords(table: CommandTable, argv: readonly string[], warn: Ru
 
 const completion = { name: 'complete', summary: 'Print a completion script for zsh, bash, fish or powershell' }
 
-/** Completion is loaded only when a command line is completed, and knows the earlier words of that line. */
+/** The completion module is loaded only to complete a command line. It gets the earlier words of that line. */
 async function addCompletion(program: Program, wanted: boolean): Promise<void> {
   if (wanted) (await import('@bomb.sh/tab/commander')).default(program)
   const known = program.commands.find((sub) => sub.name() === completion.name)
@@ -107,11 +107,11 @@ async function addCompletion(program: Program, wanted: boolean): Promise<void> {
 type Running = {
   run(command: Command, options: Options): Promise<void>
   preferred(): Promise<Readonly<Record<string, string>>>
-  /** Prints that a former name was used. */
+  /** Warns that a former name was used. */
   warn(former: string, current: string): void
 }
 
-/** The paths one word below this one; the empty path is the program. */
+/** Paths of commands and groups that are one word longer than `path`. An empty `path` is the program. */
 function wordsBelow({ summaries, replaced }: CommandTable, path: string): string[] {
   const before = path === '' ? '' : `${path} `
   const former = Object.keys(replaced).map((one) => one.split(' ').slice(0, before.split(' ').length).join(' '))
@@ -123,13 +123,16 @@ function wordsBelow({ summaries, replaced }: CommandTable, path: string): string
 type Adding = {
   table: CommandTable
   completes: boolean
-  /** The group runs the command if the command line names none of its commands. */
+  /** True for the default command of a group, which runs if the next word names no command of the group. */
   usual?: boolean
-  /** The command line does not name the last word. */
+  /** True if the command line omits the last word of the command. */
   implied?: boolean
 }
 
-/** Adds a command and all below it. `words` are the remaining words of the command line; they select the modules to load. */
+/**
+ * Adds a command or group and everything below it. `words` are the remaining words of the command line, which select the modules
+ * to load.
+ */
 async function addCommand(
   parent: Program,
   path: string,
@@ -148,7 +151,7 @@ async function addCommand(
   const below = wordsBelow(table, path)
   if (below.length > 0) {
     const usualWord = table.usual[path]
-    // A former command is not meant by a word that may be a misspelled one of the group.
+    // If the default command is a former one and another word follows, the word is probably a misspelled command of the group.
     const isFormer = Object.hasOwn(table.replaced, `${path} ${usualWord}`)
     const meant = isFormer && left.length > 0 ? undefined : usualWord
     const isImplied = meant !== undefined && !below.includes(`${path} ${left[0]}`)
@@ -161,7 +164,7 @@ async function addCommand(
   }
   const command = await table.load(path)
   if (command.details) sub.addHelpText('after', `\n${command.details}`)
-  // A deletion never uses a preferred group: the user has to name it.
+  // Preferences never set the group of a deletion, so the user must name it.
   const mayPrefer = !completes && name !== 'delete' && command.options.some(hasPreference)
   const read = addParameters(sub, command, mayPrefer ? await running.preferred() : {}, running.warn)
   sub.action(() => {

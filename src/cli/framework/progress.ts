@@ -2,9 +2,9 @@
 import type { Terminal } from './command.ts'
 
 type Progress = {
-  /** Shows the number of finished items. */
+  /** Shows how many items are finished. */
   at(done: number): void
-  /** Removes the bar; the summary comes after it. */
+  /** Removes the bar before the summary is printed. */
   [Symbol.dispose](): void
 }
 
@@ -12,7 +12,7 @@ const width = 24
 const everyMs = 80
 const numbers = new Intl.NumberFormat('en')
 
-/** Progress bar on a terminal. Shows nothing if the output goes to a file or a program. */
+/** Progress bar on a terminal. Shows nothing if standard error is a file or a pipe. */
 export function progressOf(terminal: Terminal, what: string, total: number, now = () => performance.now()): Progress {
   const show = terminal.status?.bind(terminal)
   let shownAt = Number.NEGATIVE_INFINITY

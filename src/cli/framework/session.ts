@@ -1,5 +1,4 @@
-// Identity and token that a command acts with. An option has priority over the environment, then come the profile and the
-// default.
+// Identity and token of a command. Options have priority over environment variables, then come the profile and the defaults.
 import { baseUrl } from '#config/basics.ts'
 import { isUid } from '#lib/uid.ts'
 import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
@@ -19,9 +18,9 @@ import {
   writeToken,
 } from './user-files.ts'
 
-/** Address of `npm start`. */
+/** Address at which `npm start` serves. */
 const defaultApi = 'http://127.0.0.1:8080'
-/** A token is exchanged anew this long before it expires, so that the next command can still use it. */
+/** Time before the expiry at which a cached token is replaced, so that the next command can still use the token. */
 const earlyMs = 5 * 60_000
 
 export const apiOption: OptionSpec = {
@@ -37,27 +36,33 @@ export const sessionOptions: readonly OptionSpec[] = [
 ]
 
 export type Session = {
-  /** URL that the server has for itself, as far as it is known: the audience of its tokens. */
+  /** Public URL of the server, which is the audience of its tokens. If the URL is unknown, the address that the command calls. */
   api: string
-  /** Empty if it is not known. */
+  /** Uid of the identity. Empty if it is unknown. */
   identity: string
-  /** As in the profile. */
+  /** Location of the outside token, in the form that the profile stores. */
   identityToken: string
-  /** The identity is a person who has signed in here. */
+  /** True if the identity is a user who has signed in on this machine. */
   isPerson: boolean
   files: UserFiles
 }
 
-/** Claims of one of our tokens. They are read without verification, since the token is our own. */
+/**
+ * Claims of a token that this server issued. The signature is not verified, since the user's own files or environment have the
+ * token.
+ */
 type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
 
-/** A profile applies only to its server, and its outside token only to its identity. */
+/**
+ * Session of a command. The profile is used only for the server that it names, and its outside token only for the identity that
+ * it names.
+ */
 export function sessionOf({ env }: Terminal, options: Options): Session {
   const files = userFiles(env)
   const profile = readProfile(files)
   const url = serverOf(env, options, profile, files)
   const own = profile?.api === url ? profile : undefined
-  // A sign-in as a workload that came later has priority.
+  // A profile with an identity is newer than the user's sign-in at this server, so it has priority.
   const person = own?.identity ? undefined : readPerson(files, url)
   const identity = pick([
     [options.identity, '--identity'],
@@ -75,8 +80,8 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
 }
 
 /**
- * Session of the user who has signed in at the server as a person, even if the profile or the environment names a workload since.
- * Ignores a profile that cannot be read.
+ * Session of the user who has signed in at the server, even if the profile or the environment names a workload. Ignores an
+ * unreadable profile.
  */
 export function personSessionOf({ env }: Terminal, options: Options): Session | undefined {
   const files = userFiles(env)
@@ -89,7 +94,7 @@ export function personSessionOf({ env }: Terminal, options: Options): Session | 
   return personAt(serverOf(env, options, profile, files), files)
 }
 
-/** The session of a person at one server. */
+/** Session of the user who has signed in at one server. */
 export function personAt(api: string, files: UserFiles): Session | undefined {
   const person = readPerson(files, api)
   return person && { api, identity: person.identity, identityToken: '', isPerson: true, files }
@@ -105,7 +110,7 @@ function serverOf(env: Terminal['env'], options: Options, profile: Profile | und
   return api ? baseUrl(api.value, api.name) : defaultApi
 }
 
-/** The audience of the registry's tokens: it is served where the API is. */
+/** Audience of registry tokens: the host of the API, since the same server has the registry. */
 export function registryOf({ api }: Session): string {
   return new URL(api).host
 }
@@ -117,7 +122,7 @@ function pick(
   return typeof value === 'string' && name !== undefined ? { value, name } : undefined
 }
 
-/** The outside token, once more from where it came from at login. */
+/** Reads the outside token again, from the source that was set at login. */
 export async function outsideToken(terminal: Terminal, { api, identityToken }: Session): Promise<OutsideToken> {
   if (identityToken === '') return ambientToken(terminal, api)
   const again = 'run pinfold login again'
@@ -132,7 +137,7 @@ export async function outsideToken(terminal: Terminal, { api, identityToken }: S
   })
 }
 
-/** Trades the outside token for one of ours. */
+/** Exchanges the outside token for an access token of the server. */
 export async function exchange(
   { api, identity }: Pick<Session, 'api' | 'identity'>,
   outside: OutsideToken,
@@ -152,8 +157,8 @@ export async function exchange(
 }
 
 /**
- * A token with all permissions, for one audience: the cached one until some minutes before it expires. A cached token that
- * expires soon is also used if no new one can be fetched, unless the server refuses.
+ * Access token with all permissions, for one audience. Returns the cached token until some minutes before its expiry, then a new
+ * one. If no new token can be fetched, returns the cached one until it expires, unless the server refused.
  */
 export async function accessToken(terminal: Terminal, session: Session, audience: string): Promise<string> {
   if (session.identity === '') throw notSignedIn()
@@ -172,7 +177,7 @@ export async function accessToken(terminal: Terminal, session: Session, audience
   }
 }
 
-/** Token that another command has fetched meanwhile, or a new one. */
+/** Token that another command has stored in the meantime, or a new one. */
 async function personToken(terminal: Terminal, session: Session, audience: string): Promise<string> {
   const kept = () => {
     const cached = cachedToken(session, audience)
@@ -183,13 +188,13 @@ async function personToken(terminal: Terminal, session: Session, audience: strin
   return refreshPerson(session.files, session.api, wish, { kept, keep: store })
 }
 
-/** Creates a token for the wish, and does not store it. */
+/** Creates a token with the requested limits. Does not store the token. */
 export async function narrowedToken(terminal: Terminal, session: Session, wish: Wish): Promise<string> {
   if (!session.isPerson) return exchange(session, await outsideToken(terminal, session), wish)
   return refreshPerson(session.files, session.api, wish, { kept: () => undefined, keep: () => {} })
 }
 
-/** The cached token for an audience, when it is this session's and has not expired. */
+/** Cached token for an audience. Undefined if the token has expired or belongs to another session. */
 export function cachedToken(
   { api, identity, files }: Session,
   audience: string,
@@ -201,7 +206,7 @@ export function cachedToken(
   return own ? { token, claims } : undefined
 }
 
-/** The token that a command calls the API with: PINFOLD_TOKEN, else the session's. */
+/** Token that a command sends to the API: PINFOLD_TOKEN, or else a token of the session. */
 export async function callerToken(terminal: Terminal, session: Session): Promise<string> {
   const given = terminal.env.PINFOLD_TOKEN
   if (!given) return accessToken(terminal, session, session.api)
@@ -227,7 +232,7 @@ export function claimsOf(token: string): TokenClaims | undefined {
   }
 }
 
-/** If the cache cannot be written, the next command is slower, but this one is still correct. */
+/** Stores a token in the cache. If that fails, the next command is slower, but this command still succeeds. */
 function keep(terminal: Terminal, files: UserFiles, audience: string, token: string): void {
   try {
     writeToken(files, audience, token)

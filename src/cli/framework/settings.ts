@@ -1,4 +1,4 @@
-// Options of commands that are settings too.
+// Command options that are also settings of the server.
 import type { Setting } from '#config/basics.ts'
 import { type Config, readConfig, settings } from '#config.ts'
 import type { Options, Terminal } from './command.ts'
@@ -13,7 +13,7 @@ const placeholders: Record<string, string> = {
   tlsKey: 'file',
 }
 
-/** The options of the given settings, as a command declares them. */
+/** Options of a command for the given settings. */
 export function settingOptions(...keys: (keyof typeof settings)[]): { flags: string; summary: string }[] {
   return keys.map((key) => {
     const { flag, env } = settings[key]
@@ -21,13 +21,13 @@ export function settingOptions(...keys: (keyof typeof settings)[]): { flags: str
   })
 }
 
-/** Purpose of a setting with its default, for a terminal. */
+/** Purpose of a setting and its default, as text for a terminal. */
 export function explanation({ doc, default: value, defaultMeans }: Setting<unknown>): string {
   const fallback = value === '' ? defaultMeans : value
   return withoutMarks(fallback === undefined ? doc : `${doc} Default: ${fallback}.`)
 }
 
-/** Text of a documentation page for a terminal: values are quoted, and a link becomes its words, followed by the page. */
+/** Documentation text for a terminal: values are in quotes, and a link is shown as its text and the page. */
 export function withoutMarks(doc: string): string {
   return doc
     .replace(/`([a-z0-9]+)`/g, '"$1"')
@@ -35,7 +35,7 @@ export function withoutMarks(doc: string): string {
     .replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 (docs/$2)')
 }
 
-/** Settings of a command, like `quietConfigOf`. Warns on standard error of settings that are given by their former names. */
+/** Settings of a command, as `quietConfigOf` reads them. Warns on standard error if settings have their former names. */
 export function configOf(terminal: Pick<Terminal, 'env' | 'say'>, options: Options): Config {
   const config = quietConfigOf(terminal.env, options)
   for (const { former, name } of config.formerNames) {
@@ -44,7 +44,7 @@ export function configOf(terminal: Pick<Terminal, 'env' | 'say'>, options: Optio
   return config
 }
 
-/** Flags win over the environment, which wins over the defaults. Throws ConfigError. */
+/** Settings of a command. Options have priority over environment variables, and these over the defaults. Throws ConfigError. */
 export function quietConfigOf(env: Terminal['env'], options: Options): Config {
   const given = Object.entries(options).filter(([key, value]) => key in settings && typeof value === 'string')
   return readConfig(env, Object.fromEntries(given) as Record<string, string>)

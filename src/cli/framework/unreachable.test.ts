@@ -6,7 +6,7 @@ import { whyUnreachable } from './unreachable.ts'
 
 const failed = (code: string | undefined, message = 'no') => Object.assign(new Error(message), code && { code })
 
-test('distinguishes a refused connection, an unknown host name and an untrusted certificate', () => {
+test('gives different reasons for a refused connection, an unknown host name and an untrusted certificate', () => {
   for (const [code, says, next] of [
     ['ECONNREFUSED', /^no server listens there \(ECONNREFUSED\)$/, /check that the server runs/],
     ['ENOTFOUND', /^the host name does not exist \(ENOTFOUND\)$/, /the host name in --api or PINFOLD_API/],
@@ -30,7 +30,7 @@ test('distinguishes a refused connection, an unknown host name and an untrusted 
   })
 })
 
-test('a connection error contains the next step', async () => {
+test('the error of a failed request has the next step', async () => {
   const request = send('GET', new URL('http://127.0.0.1:9/ping/v2/ping'), 'token')
   await assert.rejects(request, (error) => {
     assert.ok(error instanceof ApiError)

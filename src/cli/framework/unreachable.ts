@@ -1,4 +1,4 @@
-// Reasons why a server cannot be reached, with a text and a next step for each.
+// Reasons why a server cannot be reached, each with a text and a next step.
 import { plain } from './plain-text.ts'
 
 type Why = { says: string; next: string }
@@ -62,9 +62,9 @@ const reasons: Readonly<Record<string, Why>> = {
   CERT_HAS_EXPIRED: ended,
 }
 
-/** Reason for an error of a connection, with its code for a search; `next` may be empty. */
+/** Reason for a connection error. The text has the error code, which users can search for; `next` may be empty. */
 export function whyUnreachable(error: unknown): Why {
-  // Node gives no code of its own to a host that refused on each of its addresses.
+  // If a host refuses on all of its addresses, the code is in the cause of the error.
   const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
   const why = code === undefined ? undefined : reasons[code]
   if (why) return { says: `${why.says} (${code})`, next: why.next }

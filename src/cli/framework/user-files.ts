@@ -1,30 +1,30 @@
-// Files of a user: one profile, the sessions of a person and the preferences in the configuration folder, and a token for each
-// audience in the cache.
+// Files of a user. The configuration folder has one profile, the user's sessions and the preferences. The cache has a token for
+// each audience.
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
 
-/** Sign-in of a workload: the server, the identity, and how to get the outside token again. */
+/** Sign-in of a workload: the server, the identity, and the location of the outside token. */
 export type Profile = {
   api: string
   identity: string
-  /** An absolute path, `-` for standard input, or empty if the token of the platform is used. */
+  /** Absolute path of the token file, or `-` for standard input. Empty if the platform provides the token. */
   identityToken: string
 }
 
-/** The session of a person at one server. */
+/** Session of a user at one server. */
 export type Person = {
   api: string
   identity: string
-  /** Empty if the server issued none; then the session ends with its access tokens. */
+  /** Empty if the server issued no refresh token. The session then ends when its access tokens expire. */
   refreshToken: string
 }
 
 export type UserFiles = { profile: string; people: string; config: string; tokens: string }
 
-/** Folders of the base directory specification of freedesktop.org, which requires relative paths to be ignored. */
+/** Folder of the base directory specification of freedesktop.org, which requires that relative paths are ignored. */
 export function userFiles(env: Record<string, string | undefined>): UserFiles {
   const base = (variable: string, fallback: string) => {
     const given = env[variable]
@@ -47,7 +47,7 @@ export function readProfile({ profile }: UserFiles): Profile | undefined {
       return { api, identity, identityToken }
     }
   } catch {
-    // The error is thrown below.
+    // The code below throws the error.
   }
   throw new CliError(
     exitCodes.config,
@@ -59,7 +59,7 @@ export function writeProfile({ profile }: UserFiles, content: Profile): void {
   writeUserFile(profile, `${JSON.stringify(content, undefined, 2)}\n`)
 }
 
-/** Session at this server; undefined if nobody is signed in, or the file cannot be read. */
+/** Session of the user at this server. Undefined if no user is signed in, or if the file cannot be read. */
 export function readPerson(files: UserFiles, server: string): Person | undefined {
   try {
     const { api, identity, refreshToken } = JSON.parse(readUserFile(personFile(files, server)) ?? '') as Record<
@@ -102,13 +102,13 @@ export function writeToken(files: UserFiles, audience: string, token: string): v
   writeUserFile(file, `${token}\n`)
 }
 
-/** Forgets the token for one audience. */
+/** Deletes the stored token for one audience. */
 export function removeToken(files: UserFiles, audience: string): void {
   removeUserFile(dirname(tokenFile(files, audience)))
   removeIfEmpty(files.tokens)
 }
 
-/** Forgets every token, and leaves the profile. */
+/** Deletes all stored tokens. Keeps the profile. */
 export function removeTokens({ tokens }: UserFiles): void {
   removeUserFile(tokens)
 }
@@ -120,8 +120,8 @@ export function removeProfile({ profile, people }: UserFiles): void {
 }
 
 /**
- * Folder for an audience, with `-` for the slashes. If two audiences have the same folder, the token itself shows which one it is
- * for.
+ * Folder for an audience, with `-` instead of slashes. Two audiences may share a folder, so the audience is read from the token
+ * itself.
  */
 function tokenFile({ tokens }: UserFiles, audience: string): string {
   const folder = audience.replaceAll('/', '-')
@@ -141,7 +141,7 @@ export function readUserFile(file: string): string | undefined {
   }
 }
 
-/** Writes a file that only this user can read. A concurrent reader gets the old file or the new one. */
+/** Writes a file that only this user can read. A concurrent reader gets either the old or the new content. */
 export function writeUserFile(file: string, content: string): void {
   const fresh = `${file}.${randomUUID()}`
   try {
@@ -157,7 +157,7 @@ export function writeUserFile(file: string, content: string): void {
 function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // It may have been there before, and open.
+    // The folder may have existed with permissions for other users.
     chmodSync(folder, 0o700)
   } catch (error) {
     throw problemWith(folder, 'created', error)
@@ -177,7 +177,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // A file of another program is there.
+    // The folder is not empty, because another program has a file in it.
   }
 }
 

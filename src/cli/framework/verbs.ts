@@ -1,4 +1,4 @@
-// The verbs that every resource has, written once: a resource is a row with its fields, its columns and how it is found.
+// Commands that all resources share, such as list, create and delete. They are generated from a description of the resource.
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { ApiError, withHint, withNameHint } from './api-client.ts'
@@ -28,49 +28,49 @@ import {
   yesOption,
 } from './outputs.ts'
 
-/** A member that create and update set by an option. */
+/** Field of a resource that an option of create and update sets. */
 export type Field = {
   flags: string
   summary: string
-  /** Path in the body, such as `oidc.clientId`; by default the name of the option. */
+  /** Path of the field in the body, such as `oidc.clientId`. Default: the name of the option. */
   member?: string
   required?: true
-  /** Cannot be changed, or cannot be given at first. */
+  /** The only command that can set the field. Without it, both create and update can. */
   only?: 'create' | 'update'
-  /** May be repeated, and becomes a list; commas separate its values. */
+  /** The field is a list. The option can be repeated, and commas separate its values. */
   list?: true
-  /** May be repeated as `name=value`, and becomes an object. */
+  /** The field is an object. The option can be repeated, with values like `name=value`. */
   map?: true
   choices?: readonly string[]
-  /** Value at creation if the option is not given. */
+  /** Value of the field in create if the option is not given. */
   usual?: string
-  /** Former flags, which keep working with a warning. */
+  /** Former flags of the option. They still work, with a warning. */
   former?: readonly string[]
-  /** Converts the given value for the body, such as a name to a uid. */
+  /** Converts the option's value for the body, for example a name to a uid. */
   read?(api: ApiReader, given: string): Promise<unknown> | unknown
 }
 
 type Mentions = Partial<Record<'groups' | 'repos' | 'roles' | 'identities', readonly string[]>>
 
 export type Resource<T extends Item = Item> = View<T> & {
-  /** In the API. */
+  /** Path of the resource's list in the API. */
   path: string
   member: string
   words: readonly [one: string, many: string]
   fields: readonly Field[]
-  /** Help of the argument that names it, if that is not its name. */
+  /** Help of the argument that selects the resource. Default: its name. */
   called?: string
-  /** Uid of the resource with a name. */
+  /** Finds the uid of the resource that the argument names. */
   find(api: ApiReader, given: string): Promise<string>
-  /** Uid of the group or resource that it is created in. */
+  /** Finds the uid of the group or resource in which the resource is created. */
   parent(api: ApiReader, given: string): Promise<string>
-  /** Resources that the columns of an item name. */
+  /** Other resources whose names the columns of an item show. */
   mentions(item: T): Mentions
-  /** Further filters of the list. */
+  /** Additional filters of the list command. */
   filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
-  /** Next step if its name is in use, and if other resources prevent its deletion. */
+  /** Next steps after errors: `taken` if the name is in use, `inUse` if other resources prevent the deletion. */
   hints?: { taken?: string; inUse?(given: string): string }
-  /** Used if a filter of the API cannot select them. */
+  /** Filters the items of a list in the command, if the API has no such filter. */
   keep?(item: T, options: Options): boolean
 }
 
@@ -82,19 +82,22 @@ export function limitOf({ limit }: Options): number {
   throw usageError('--limit must be a whole number of at least 1')
 }
 
-/** Shows the resource in the requested format. */
+/** Prints one resource in the requested format. */
 export async function shownOne<T extends Item>(api: ApiReader, resource: Resource<T>, item: T): Promise<Answer> {
   const names = await mentioned(api, resource, [item])
   return { print: (terminal, format) => printOne(terminal, format, resource, item, names) }
 }
 
-/** Scope of a list: `argument` or `--in`, which was the argument `formerArgument`, narrows it to one parent. */
+/**
+ * Scope of a list command. `argument` or `--in` narrows the list to one parent. `formerArgument` is the former argument that
+ * `--in` replaced.
+ */
 type ListScope = {
   argument?: string
   formerArgument?: string
   summary?: string
   query?: Query
-  /** Name of the query parameter of the parent; its list includes all descendants. */
+  /** Name of the query parameter for the parent. The list includes all descendants of the parent. */
   scope?: string
 }
 
@@ -149,7 +152,7 @@ export function describeOf<T extends Item>(resource: Resource<T>): Command {
   })
 }
 
-/** `place` is the option with the group or other resource that it is created in; without one it is created at the top. */
+/** Creates the `create` command. `place` is the option for the parent of the resource. Without it, the resource has no parent. */
 export function createOf<T extends Item>(
   resource: Resource<T>,
   { place, named = true }: { place?: OptionSpec; named?: boolean } = {},
@@ -197,7 +200,7 @@ export function updateOf<T extends Item>(resource: Resource<T>): Command {
   })
 }
 
-/** The verbs that every resource has. */
+/** Commands that every resource has. */
 export function verbsOf<T extends Item>(
   resource: Resource<T>,
   { listed, ...made }: { place?: OptionSpec; named?: boolean; listed?: Parameters<typeof listOf>[1] },
@@ -231,7 +234,7 @@ export function removeOf<T extends Item>(resource: Resource<T>): Command {
   }
 }
 
-/** The argument of a command that can also select resources by an option, so that the argument is optional. */
+/** Makes the argument of a command optional, for commands that can also select resources by an option. */
 export function optionalArgument({ arguments: [first] = [] }: Command, more: string): ArgumentSpec {
   return { ...first!, name: first!.name.replace('<', '[').replace('>', ']'), summary: `${first!.summary}; ${more}` }
 }
@@ -242,7 +245,8 @@ export const allowMissingOption: OptionSpec = {
 }
 
 /**
- * Deletes; with `--allow-missing` a missing resource counts as deleted. A resource that the caller cannot see is still refused.
+ * Runs `remove`. With `--allow-missing`, a missing resource is no error. A resource that the caller cannot see
+ * still is.
  */
 export async function unlessMissing(
   terminal: Terminal,
@@ -262,7 +266,7 @@ export async function unlessMissing(
 
 const memberOf = ({ member, flags }: Field): string => member ?? keyOf(flags)
 
-/** Builds the body from the given options. */
+/** Builds the body of a request from the options. */
 export async function bodyOf(
   api: ApiReader,
   fields: readonly Field[],
@@ -296,7 +300,7 @@ async function readValue(api: ApiReader, field: Field, given: NonNullable<Option
   return typeof given === 'boolean' && !field.read ? given : await read(api, String(given))
 }
 
-/** `name=value` or `name:value`, as an option is given it. */
+/** Reads `name=value` or `name:value` from an option. */
 export function pairOf(flags: string, text: string): [string, string] {
   const at = text.search(/[=:]/)
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
@@ -344,13 +348,13 @@ export function optionOf(
   }
 }
 
-/** For resources that have no name. */
+/** `find` for resources without a name: accepts only a uid. */
 export async function onlyUid(_api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
   throw usageError(`${given} is not a uid, and this resource has no name; its list command shows uids with -o id`)
 }
 
-/** Reads the value of an option as a whole number. The server checks the range. */
+/** Reads a whole number from an option. The server checks its range. */
 export function wholeNumber(flags: string): (api: ApiReader, given: string) => number {
   const [flag] = flags.split(' ')
   return (_, given) => {

@@ -1,4 +1,4 @@
-// Commands for the cloud accounts of a group. A group has one association; each cloud is a part of it.
+// Commands that link cloud accounts to a group. A group has one association, which can have an account at each cloud.
 import { codes } from '#lib/errors.ts'
 import { ApiError, type Body } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'
@@ -107,7 +107,7 @@ const check = ({ name, provider }: Cloud): Command =>
     },
   })
 
-/** One verb for each cloud. */
+/** One command for each cloud. */
 const each = (verb: string, commandOf: (cloud: Cloud) => Command): Commands =>
   Object.fromEntries(clouds.map((cloud) => [`${verb} ${cloud.name}`, commandOf(cloud)]))
 

@@ -1,4 +1,4 @@
-// Commands to sign in: as a user with a browser, or as a workload that exchanges a token of its platform for a short-lived one
+// Commands to sign in: as a user with a browser, or as a workload that exchanges a token of its platform for a short-lived token
 // of the server.
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
@@ -97,7 +97,7 @@ Docker signs in after "pinfold docker configure".`,
 
 const userOptions = ['device', 'browser', 'org', 'identityProvider', 'invite']
 
-/** True if no identity is named, and no option for workloads is used. */
+/** True if the options name no identity and none of them is for workloads. */
 function isForPerson({ identity, isPerson }: Session, options: Options): boolean {
   const [asked] = userOptions.filter((name) => options[name] !== undefined)
   if (asked === undefined) return isPerson || (identity === '' && options.identityToken === undefined)
@@ -107,7 +107,7 @@ function isForPerson({ identity, isPerson }: Session, options: Options): boolean
   )
 }
 
-/** Signs in a user. Ends the previous session after the new one has begun. */
+/** Signs in a user. Ends the user's previous session after the new one has started. */
 async function loginPerson(terminal: Terminal, session: Session, options: Options): Promise<number> {
   const { api, files } = session
   const { signInPerson } = await import('./person-login.ts')
@@ -116,7 +116,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   if (identity === undefined)
     throw failure(`${api} did not answer the sign-in with a token; check that it is a Pinfold server`)
   const who = await send('GET', new URL('/auth/v1/ok', api), token)
-  // The session that is written now replaces the former one, whatever the profile and the environment name.
+  // The new session replaces the user's former one, even if the profile or the environment names a workload.
   const former = personAt(api, files)
   if (former) await endSession(terminal, former).catch(() => {})
   await withLock(lockOfPerson(files, api), async () => {
@@ -128,7 +128,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   const fresh = { ...session, identity, identityToken: '', isPerson: true }
   const others = new Set([registryOf(fresh), ...listOf(options.audience)])
   for (const audience of [...others].filter((one) => one !== api)) {
-    // Without a refresh token, the ID token can be exchanged only now.
+    // Without a refresh token, later commands cannot get tokens, so the ID token is exchanged for all audiences now.
     const asked = { audiences: [audience] }
     if (refreshToken === '') writeToken(files, audience, await exchange(fresh, { token: idToken, from: '' }, asked))
     else if (listOf(options.audience).includes(audience)) await accessToken(terminal, fresh, audience)
@@ -138,7 +138,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   return exitCodes.ok
 }
 
-/** Warns if the preferences send commands to a server other than the one of the sign-in. */
+/** Warns if the user's preferences name another server than the one of the sign-in. */
 function sayElsewhere({ say }: Terminal, { api, files }: Session): void {
   const set = readPreferences(files)['platform.api']
   if (set !== undefined && set !== api) {
@@ -148,7 +148,7 @@ function sayElsewhere({ say }: Terminal, { api, files }: Session): void {
   }
 }
 
-/** Ends a session at the server. Its ID is in its tokens. */
+/** Ends a session at the server. The access token has the session's id as `sid`. */
 async function endSession(terminal: Terminal, session: Session): Promise<void> {
   const token = await accessToken(terminal, session, session.api)
   const { sid } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sid?: unknown }
@@ -195,7 +195,7 @@ before it expires. With --scope, --capabilities or several audiences, each call 
     const given = [...new Set(listOf(options.audience))]
     const audiences = given.length > 0 ? given : [session.api]
     const capabilities = listOf(options.capabilities).flatMap((names) => names.split(',').map((name) => name.trim()))
-    // An empty variable in a script must not result in a token with all permissions.
+    // An empty variable in a script must not create a token with all permissions.
     if (listOf(options.scope).includes(''))
       throw usageError('--scope is empty: give an organization, a folder or a uid')
     if (capabilities.includes(''))
@@ -211,7 +211,7 @@ before it expires. With --scope, --capabilities or several audiences, each call 
   },
 }
 
-/** Uids of the groups. Sends no request if all are given as uids. */
+/** Uids of the groups. Sends no request if all names are uids. */
 async function scopesOf(terminal: Terminal, options: Options): Promise<string[]> {
   const given = listOf(options.scope)
   if (given.every(isUid)) return given
@@ -246,7 +246,7 @@ at most one hour.`,
   },
 }
 
-/** Ends the session of a person at the server. Returns the error if that fails; a session that has already ended is no error. */
+/** Ends the user's session at the server. Returns the error if that fails. A session that has already ended is no error. */
 async function endAtServer(terminal: Terminal, options: Options): Promise<CliError | undefined> {
   const session = await Promise.resolve()
     .then(() => personSessionOf(terminal, options))
@@ -259,7 +259,7 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
     if (!(error instanceof CliError)) throw error
     return error.exitCode === exitCodes.refused ? undefined : error
   } finally {
-    // Another command may be writing a refreshed session.
+    // The lock ensures that no other command is writing a refreshed session.
     const lock = lockOfPerson(session.files, session.api)
     await withLock(lock, async () => removePerson(session.files, session.api))
   }
@@ -270,7 +270,7 @@ export const auth: Commands = { login, whoami: status, 'tokens print': token, lo
 type Who = Record<string, unknown>
 type Held = { group?: { id?: string; name?: string }; role?: { name?: string }; capabilities?: string[] }
 
-/** Reads the stored token without asking the server if it is still valid. */
+/** Identity of the stored token. Does not ask the server whether the token is still valid. */
 function quickWho({ env }: Terminal, session: Session): Who {
   const given = env.PINFOLD_TOKEN
   const claims = given ? claimsOf(given) : cachedToken(session, session.api)?.claims
@@ -300,7 +300,7 @@ function listOf(value: unknown): string[] {
   return Array.isArray(value) ? (value as string[]) : []
 }
 
-/** Absolute path for the profile, so that the file is found from any folder. */
+/** Absolute path of a token file for the profile, so later commands find the file from any folder. */
 function fileOf(option: unknown): string | undefined {
   if (typeof option !== 'string' || option === '') return undefined
   return option === '-' ? option : resolve(option)

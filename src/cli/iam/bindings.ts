@@ -1,4 +1,4 @@
-// Role bindings that take effect once their user has accepted them.
+// Commands for role bindings that are pending until their user accepts them.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'

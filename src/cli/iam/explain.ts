@@ -1,4 +1,4 @@
-// Command that explains why an identity has a permission or not, and which members can grant it.
+// Command that explains why an identity has a permission or not, and who can grant it.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -51,14 +51,14 @@ export const explain = apiCommand({
   },
 })
 
-/** The former command, which took the scope as its first argument. */
+/** Former command, whose first argument was the scope. */
 export const formerExplain: Command = {
   ...explain,
   arguments: [{ name: '<in>', summary: 'Organization, folder or repository' }, ...explain.arguments!],
   options: explain.options.filter(({ flags }) => flags !== '--in <scope>'),
 }
 
-/** Uid of the group with this path or, if there is none, of the repository. */
+/** Uid of the group with this path. If no group has the path, the uid of the repository. */
 async function placeOf(api: ApiReader, given: string): Promise<string> {
   try {
     return await groupOf(api, given)

@@ -62,7 +62,7 @@ const mappings: Resource<Mapping> = {
 
 const usual = removeOf(mappings)
 
-/** Deletes one mapping, or all of a provider at once. */
+/** Deletes one mapping, or all mappings of an identity provider. */
 const remove: Command = {
   ...usual,
   arguments: [optionalArgument(usual, 'not with --all')],

@@ -9,7 +9,7 @@ type Group = Item & { name: string; description?: string; createTime?: string; v
 const description: Field = { flags: '--description <text>', summary: 'Description' }
 const rename: Field = { flags: '--name <name>', summary: 'New name', only: 'update' }
 
-/** Next step if a group is not empty, with the name that the user gave, so that the commands can be copied. */
+/** Next step for a group that is not empty. The commands have the group's name as the user typed it, so they can be copied. */
 const below = (given: string) => {
   const lists = ['folders', 'identities', 'repos'].map((noun) => `pinfold ${noun} list --in ${given}`)
   return `delete its content first; to list it: ${lists.join(', ')}`
@@ -51,7 +51,7 @@ export const folders: Resource<Group> = {
   keep: ({ uid }) => groupAbove(uid) !== '',
 }
 
-/** The option for the group of a new resource. */
+/** Option for the group in which a resource is created. */
 export const parentOption: OptionSpec = {
   flags: '--in <group>',
   summary: 'Organization or folder to create it in: ORG, ORG/FOLDER or a uid; default: default.group of your defaults',

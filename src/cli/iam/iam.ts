@@ -7,7 +7,7 @@ import { createOf, optionalArgument, type Resource, removeOf, unlessMissing, ver
 import { folders, organizations, parentOption } from './groups.ts'
 import { identities, invites, roleBindings } from './resources.ts'
 
-/** Option for the group of a new resource that is not created in it, but for it. */
+/** Option `--in` for the group to which a role binding or an invitation gives access. */
 const placeOf = (what: string): OptionSpec => ({
   ...parentOption,
   summary: `Organization or folder of ${what}: ORG, ORG/FOLDER or a uid; default: default.group of your defaults`,
@@ -17,7 +17,7 @@ const createOrganization = createOf(organizations)
 
 export const organizationCommands: Commands = {
   ...verbsOf(organizations, { listed: { query: { 'uidp.in_root': 'true' } } }),
-  /** If the command acts as the operator of a data folder, the clients on this machine can be signed in as well. */
+  /** As the operator of a data folder, `organizations create` can also sign in docker and other clients on this machine. */
   create: {
     ...createOrganization,
     options: [
@@ -70,7 +70,10 @@ export const inviteCommands: Commands = {
   delete: removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
 }
 
-/** Deletion of one, or of all in a group that have expired. `expiryOf` returns ISO text, empty for an item without an end. */
+/**
+ * Command that deletes one resource, or all expired ones of a group. `expiryOf` returns the expiry time, or empty text for a
+ * resource that does not expire.
+ */
 function removeOrExpired<T extends Item>(resource: Resource<T>, expiryOf: (item: T) => string): Command {
   const usual = removeOf(resource)
   const [one, many] = resource.words

@@ -1,4 +1,4 @@
-// Command that explains, claim by claim, whether a token of another issuer matches an identity.
+// Command that compares a token of an outside issuer with an identity, claim by claim.
 import { parseClaims } from '#lib/json/claims.ts'
 import { apiReader } from '../framework/api-pages.ts'
 import { exitCodes, failure } from '../framework/cli-error.ts'
@@ -39,7 +39,7 @@ a sign-in checks it. You need permission to see the identity. The command uses P
   },
 }
 
-/** Shows no part of a token that could not be read. */
+/** If a token cannot be read, the error contains no part of the token. */
 function readClaims(token: string): Claims {
   const parts = token.split('.')
   try {

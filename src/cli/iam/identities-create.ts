@@ -1,4 +1,4 @@
-// Commands that create identities: by the required claims of their tokens, with shortcuts for common platforms.
+// Commands that create identities. Options set the claims that tokens must have; shortcuts do this for common platforms.
 import { type Answer, apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -56,9 +56,9 @@ const claims = apiCommand({
 })
 
 type Platform = Pick<Command, 'details' | 'options'> & {
-  /** Relationship by which tokens of the platform become the identity, in the form of the API. */
+  /** Claims or accounts of the platform's tokens that the identity accepts, in the form of the API. */
   relationship(options: Options): object
-  /** Lines for the configuration of the platform. */
+  /** Configuration for the platform that uses the identity. */
   snippet?(uid: string, api: string): string
 }
 
@@ -100,7 +100,7 @@ const github = ofPlatform({
     }
     const claimMatch = {
       issuer: options.githubIssuer ?? 'https://token.actions.githubusercontent.com',
-      // Newer subjects have the ids after the names.
+      // Newer GitHub subjects have `@` and a numeric id after the owner and the repository.
       subjectPattern: `repo:${literal(owner)}(@[0-9]+)?/${literal(name)}(@[0-9]+)?:${rest}`,
       ...(Object.keys(claims).length > 0 && { claims }),
     }
@@ -155,7 +155,7 @@ const arns = (member: 'user' | 'role'): Command =>
     relationship(options) {
       const [account, name] = [String(options.account), String(options[`${member}Name`])]
       if (!/^[0-9]{12}$/.test(account)) throw usageError('--account must be 12 digits')
-      // A session of a role has a name of its own after that of the role.
+      // The name of a session comes after the name of the assumed role.
       const arn =
         member === 'role'
           ? { arnPattern: `arn:aws[a-z-]*:sts::${literal(account)}:assumed-role/${literal(name)}/.*` }
@@ -217,7 +217,7 @@ export const identitiesCreate: Commands = {
   azure,
 }
 
-/** Creates the identity and its bindings, and prints it with the configuration for its platform. */
+/** Creates the identity and its bindings. Prints the identity and the configuration for its platform. */
 async function made(
   api: ApiReader,
   terminal: Terminal,
@@ -254,7 +254,7 @@ async function made(
   }
 }
 
-/** Merges claims member by member; options have priority. */
+/** Merges required claims from the file and from options. If both have a claim, the option's value is used. */
 function merged(written: object, given: object): object {
   const all: Record<string, unknown> = { ...written }
   for (const [name, value] of Object.entries(given)) all[name] = { ...(all[name] as object | undefined), ...value }
@@ -271,12 +271,12 @@ async function readIdentity(file: string): Promise<object> {
     const identity: unknown = JSON.parse(text)
     if (identity !== null && typeof identity === 'object' && !Array.isArray(identity)) return identity
   } catch {
-    // The error is thrown below.
+    // The code below throws the error.
   }
   throw wrong('is not a JSON object')
 }
 
-/** A text as a regular expression that matches nothing else. */
+/** Regular expression that matches only this text. */
 function literal(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }

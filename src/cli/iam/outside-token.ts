@@ -1,19 +1,19 @@
-// Token of another issuer that is exchanged for one of ours: from a file, or from the platform of the process.
+// Token of an outside issuer that is exchanged for a token of this server. The source is a file, or the platform of the process.
 import { readFileSync } from 'node:fs'
 import { send } from '../framework/api-client.ts'
 import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
 import type { Terminal } from '../framework/command.ts'
 
 /**
- * Path at which the guide projects a service account token for us. Never the default token: it is for the API of the cluster, and
- * a server that gets it could use it there.
+ * Path of the service account token that the Kubernetes guide projects for Pinfold. The default token of a pod is never used: it
+ * is for the API of the cluster, and a server that received it could use it there.
  */
 const kubernetesFiles = ['/var/run/secrets/tokens/pinfold']
 const maxBytes = 64 * 1024
 
 export type OutsideToken = { token: string; from: string }
 
-/** The token in a file; `-` is standard input. */
+/** Reads the token in a file; `-` is standard input. */
 export async function readTokenFile(terminal: Terminal, file: string): Promise<OutsideToken> {
   const from = file === '-' ? 'standard input' : file
   const token = (file === '-' ? await terminal.input() : readFile(file)).trim()
@@ -24,7 +24,9 @@ export async function readTokenFile(terminal: Terminal, file: string): Promise<O
   return { token, from }
 }
 
-/** Token of the platform of the process. Throws an error that lists the supported platforms. */
+/**
+ * Gets a token from the platform on which the process runs. If there is none, throws an error that lists the supported platforms.
+ */
 export async function ambientToken(
   terminal: Terminal,
   api: string,

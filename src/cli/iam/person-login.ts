@@ -1,4 +1,4 @@
-// Sign-in of a user: in a browser on this machine, or with a code in a browser elsewhere.
+// Sign-in of a user with a browser: on this machine, or on another device with a code.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ const patienceMs = 10 * 60_000
 
 export type Tokens = { accessToken: string; idToken: string; refreshToken: string }
 
-/** Signs in with the browser of this machine. Uses a device code if there is no browser, or if the options ask for it. */
+/** Signs in with a browser on this machine. Uses a device code if there is no browser, or if the options request it. */
 export async function signInPerson(terminal: Terminal, api: string, options: Options): Promise<Tokens> {
   const named = namedProvider(options)
   const config = await discover(api)
@@ -30,7 +30,7 @@ export async function signInPerson(terminal: Terminal, api: string, options: Opt
   return byDevice(terminal, api, config, options)
 }
 
-/** Parameters of the server's sign-in for `--org` and `--identity-provider`. */
+/** Query parameters of the sign-in page for `--org` and `--identity-provider`. */
 function namedProvider({ org, identityProvider }: Options): Record<string, string> {
   if (org !== undefined && identityProvider !== undefined) {
     throw usageError('--org and --identity-provider cannot be combined; give one of them')
@@ -54,7 +54,7 @@ async function discover(api: string): Promise<oidc.Configuration> {
   }
 }
 
-/** RFC 8252: a port of this machine receives the answer, and PKCE makes it useless for any other program. */
+/** As in RFC 8252, a port of this machine receives the code. PKCE makes the code useless for any other program. */
 async function byBrowser(
   terminal: Terminal,
   config: oidc.Configuration,
@@ -88,7 +88,7 @@ async function byBrowser(
   }
 }
 
-/** Waits for the redirect of the browser. Other requests are refused and do not end the wait. */
+/** Waits for the redirect of the browser. Refuses all other requests, and then continues to wait. */
 async function listen(state: string) {
   const arrived = Promise.withResolvers<URL>()
   const late = setTimeout(() => {
@@ -113,7 +113,7 @@ async function listen(state: string) {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  // The error reaches the caller when it awaits the answer.
+  // The caller gets the error when it awaits the answer.
   arrived.promise.catch(() => {})
   return {
     url: `${base}/callback`,
@@ -159,7 +159,7 @@ function tokensOf({ access_token, id_token = '', refresh_token = '' }: oidc.Toke
   return { accessToken: access_token, idToken: id_token, refreshToken: refresh_token }
 }
 
-/** True if a browser is installed and the user sits at its screen. */
+/** True if a browser is installed, and this is no remote session (SSH). */
 function hasBrowser({ env }: Terminal): boolean {
   if (env.BROWSER) return true
   if (process.platform === 'darwin' || process.platform === 'win32') return !env.SSH_CONNECTION
@@ -172,7 +172,7 @@ function openBrowser({ env }: Terminal, url: string): void {
     win32: ['rundll32', 'url.dll,FileProtocolHandler'],
   }
   const [program, ...args] = env.BROWSER ? [env.BROWSER] : (programs[process.platform] ?? ['xdg-open'])
-  // If this fails, the user opens the printed address.
+  // If the browser cannot be opened, the user opens the printed address.
   spawn(program, [...args, url], { stdio: 'ignore', detached: true })
     .on('error', () => {})
     .unref()

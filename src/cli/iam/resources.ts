@@ -1,4 +1,4 @@
-// Table of the resources of access management.
+// Descriptions of the resources of access management, from which their commands are generated.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -202,14 +202,14 @@ export const roleBindings: Resource<Binding> = {
   ],
 }
 
-/** Duration of the API for hours or days, such as `168h` or `7d`. */
+/** Converts a duration in hours or days, such as `168h` or `7d`, to the form of the API. */
 function ttlOf(_api: ApiReader, given: string): string {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(given) ?? []
   if (!count) throw usageError('--ttl must be a number of hours or days, such as 168h or 7d')
   return `${Number(count) * (unit === 'd' ? 86_400 : 3600)}s`
 }
 
-/** Email address of the invitation; invitations without one are identified by their uid. */
+/** Name of an invitation: its email address. An invitation without an address has only its uid. */
 const forWhom = ({ email, uid }: Invite): string => email || uid
 
 export const invites: Resource<Invite> = {
@@ -258,7 +258,7 @@ type Association = Named & {
   azure?: { tenantId?: string }
 }
 
-/** Each group has one, and commands name it by its group. */
+/** Links of a group to cloud accounts. A group has at most one association, so commands select it by the group. */
 export const associations: Resource<Association> = {
   path: '/iam/v2/accountAssociations',
   member: 'accountAssociations',

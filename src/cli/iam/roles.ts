@@ -10,7 +10,7 @@ type Old = { id: string; capabilities?: string[] }
 
 const all = listOf(roles)
 
-/** Like `list` of every resource, but can also list only the roles that have a capability. */
+/** The usual list command, with a filter for roles that have a capability. */
 const rolesList: Command = {
   ...all,
   options: [
@@ -38,7 +38,7 @@ function namesIn(given: readonly string[]): string[] {
 
 const usual = updateOf(roles)
 
-/** Like `update` of every resource, but can also add and remove single capabilities. */
+/** The usual update command, with options that add and remove single capabilities. */
 const rolesUpdate: Command = {
   ...usual,
   options: [
@@ -58,7 +58,7 @@ const rolesUpdate: Command = {
     }
     const api = await apiReader(terminal, options)
     const uid = await roles.find(api, String(options.which))
-    // Version 1 has the names of capabilities, such as repo.list.
+    // Version 1 of the API has the current capabilities as names, such as repo.list.
     const { items } = (await api.call('GET', `/iam/v1/roles?id=${encodeURIComponent(uid)}`)) as { items?: Old[] }
     const held = new Set([...(items?.[0]?.capabilities ?? []), ...add])
     for (const name of remove) held.delete(name)

@@ -1,4 +1,4 @@
-// Commands for SCIM of an identity provider and for its token, which is printed once.
+// Commands that enable SCIM for an identity provider, and create its token. The token is printed only once.
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -38,7 +38,7 @@ function wholeOf(flag: string, given: Options[string], least: number): number {
   throw usageError(`${flag} must be a whole number of at least ${least}`)
 }
 
-/** Only the token goes to standard output. */
+/** Standard output has only the token, so that a script can store it. */
 function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): void {
   terminal.print(visible(token))
   terminal.say(`url      ${plain(endpointUrl)}\nexpires  ${plain(expireTime)}`)

@@ -1,4 +1,4 @@
-// Command that shows whether the server is ready and who is signed in.
+// Command that shows whether the server is ready, and who is signed in.
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { httpCall } from '../framework/http-call.ts'

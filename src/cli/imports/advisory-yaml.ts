@@ -1,10 +1,10 @@
-// Reads a file with the advisories of one package: YAML with `package.name` and `advisories`. Each has its id, aliases, and
+// Reader of YAML files with the advisories of one package, in `package.name` and `advisories`. An advisory has an id, aliases and
 // events. Every value is read as text.
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { parseTimestamp } from '#lib/timestamp.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
-/** Thrown inside, for the one record that it is about. */
+/** Error in one record. It never leaves this file: the other records are still read. */
 class Wrong extends Error {
   readonly node: Node | null
   readonly field: string
@@ -19,7 +19,7 @@ type Event = Record<string, unknown> & { createTime: string }
 
 const maxProblems = 1000
 
-/** Returns the records of a file and the problems of the others; a file that is not YAML has no records. */
+/** Reads a file. Returns the valid records, and the problems of the others. A file that is not YAML is one problem. */
 export function readAdvisories(
   file: string,
   text: string,
@@ -32,7 +32,7 @@ export function readAdvisories(
     return { file, line: lineOf(error.node), field: error.field, description: error.message }
   }
   try {
-    // The failsafe schema reads `1.10` as a version and not as a number. Aliases are never resolved.
+    // The failsafe schema reads `1.10` as text and not as a number. Aliases are never resolved.
     const document = parseDocument(text, { lineCounter: lines, schema: 'failsafe', logLevel: 'silent' })
     const [error] = document.errors
     if (error) {
@@ -93,7 +93,7 @@ function recordOf(item: Node, { file, origin, author, lineOf }: About): ImportRe
   return { id, file, body, lineOf: lineOfField }
 }
 
-/** The component in the latest result of a scanner. */
+/** Component in which a scanner found the vulnerability most recently. */
 function componentOf(events: readonly Event[]): object {
   type Scan = { component?: string; componentType?: string; componentLocation?: string }
   const scans = events.flatMap((event) => {
@@ -164,7 +164,7 @@ function detectionOf(map: YAMLMap, path: string): object {
   throw new Wrong(nodeAt(map, 'type'), `${path}.type`, 'must be one of scan/v1, nvdapi, manual')
 }
 
-/** The members of a map under their new names. */
+/** Renames the members of a map. */
 function texts(map: YAMLMap, path: string, names: Record<string, string>): Record<string, string> {
   checkMembers(map, path, Object.keys(names))
   return Object.fromEntries(

@@ -54,7 +54,7 @@ async function readAll(paths: readonly string[], author: string) {
 
 type Groups = { groups?: { uid: string; name: string }[] }
 
-/** Everybody can see the public organization, so published data goes there unless an option names a group. */
+/** Without `--in`, advisories are imported to the public organization, since everybody can see it. */
 export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
   if (typeof options.in === 'string') return groupOf(listsOf(api), options.in)
   const name = configOf(terminal, options).publicOrg

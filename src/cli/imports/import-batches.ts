@@ -1,4 +1,4 @@
-// Sends the records of an import to the server in batches that commit as a whole, and reports the result.
+// Import of records in batches. The server stores each batch as a whole or not at all.
 import { chunksByBytes } from '#lib/chunks.ts'
 import type { Body } from '../framework/api-client.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -8,25 +8,25 @@ import type { OperatorApi } from '../framework/operator.ts'
 import { jsonText, plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
 
-/** Problem of a record, with its position. `field` is a path in the record; empty for the whole record. */
+/** Problem of a record, with its position in a file. `field` is a path in the record, and empty if the whole record is wrong. */
 export type Problem = { file: string; line: number; field: string; description: string }
 
-/** Record in the form of the API. `id` is unique; `lineOf` finds the line of a field in its file. */
+/** Record in the form of the API. `id` is unique. `lineOf` returns the line of a field in the file. */
 export type ImportRecord = { id: string; file: string; body: object; lineOf: (field: string) => number }
 
 export type Import = {
-  /** Plural noun for the records. */
+  /** Plural noun for the records in messages. */
   what: string
   path: string
-  /** The request for some records. */
+  /** Builds the request for a batch of records. */
   request: (bodies: readonly object[]) => object
-  /** The field of the request that holds the records, such as `advisories`. */
+  /** Field of the request that contains the records, such as `advisories`. */
   member: string
-  /** Further counters in the answer of the server, by member, with their labels. */
+  /** Additional counters in the server's answer, by member, with labels for the summary. */
   counts?: Readonly<Record<string, string>>
 }
 
-/** Result of the records that were sent so far. */
+/** Result of all records that were sent so far. */
 export type Outcome = { counts: Record<string, number>; refused: Problem[] }
 
 const batchRecords = 250
@@ -56,7 +56,7 @@ export async function sendRecords(
   return report(terminal, options, rules, outcome)
 }
 
-/** Sends records, and adds the results to `outcome`. */
+/** Sends records in batches, and adds the results to `outcome`. */
 export async function sendSome(
   api: OperatorApi,
   rules: Import,
@@ -82,8 +82,8 @@ export async function sendSome(
 }
 
 /**
- * Sends a batch, which is stored as a whole or not at all. If the server refuses some records, leaves them out and sends the rest
- * again.
+ * Sends a batch, which the server stores as a whole or not at all. If the server refuses some records, sends the batch again
+ * without them.
  */
 async function sendBatch(
   api: OperatorApi,
@@ -107,7 +107,7 @@ async function sendBatch(
   return { counts: {}, wrong }
 }
 
-/** The server identifies a record by its position in the request. */
+/** In an error, the server identifies a record by its position in the request. */
 function problemsOf(member: string, batch: readonly ImportRecord[], { violations }: ApiError) {
   return violations.flatMap(({ field, description }) => {
     const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.advisory)?(?:\\.(.*))?$`).exec(field) ?? []
@@ -141,7 +141,7 @@ function batchesOf(records: readonly ImportRecord[]): Iterable<ImportRecord[]> {
   return chunksByBytes(records, most, ({ body }) => JSON.stringify(body).length)
 }
 
-/** One line for each problem, as long as they are few enough to read. */
+/** Prints one line for each of the first problems, and the number of the others. */
 export function sayRefused(terminal: Terminal, refused: readonly Problem[]): void {
   for (const { file, line, field, description } of refused.slice(0, maxShown)) {
     const place = line === 0 ? file : `${file}:${line}`
@@ -150,7 +150,7 @@ export function sayRefused(terminal: Terminal, refused: readonly Problem[]): voi
   if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more problems`)
 }
 
-/** Reports problems, and the number of imported records. Returns the exit code. */
+/** Prints the problems and the number of imported records. Returns the exit code. */
 export function report(
   terminal: Terminal,
   { output }: Options,

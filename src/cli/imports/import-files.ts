@@ -1,4 +1,4 @@
-// Files of an import: a file, a folder with everything below it, or a tar archive; each compressed with gzip or not.
+// Input files of an import: a file, a folder with everything below it, or a tar archive. Each may be compressed with gzip.
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,16 +6,16 @@ import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 import { CliError, failure } from '../framework/cli-error.ts'
 
-/** A text, under the name that errors call it by; `path` is the file on disk that it is in. */
+/** Text of one file. `name` is its name in errors; `path` is the file on disk, which may be an archive. */
 type InputFile = { name: string; path: string; text: string }
 
-/** Far more than one file of any known data set, and little enough for memory. */
+/** Maximum size of a file in memory. Files of known data sets are far smaller. */
 const maxFileBytes = 256 * 1024 * 1024
 const archive = /\.(?:tar|tar\.gz|tgz)$/
 
 /**
- * Files of a path whose names `wanted` accepts, in the order of the names. A file that is named itself is always included. Throws
- * CliError if a file cannot be read.
+ * Reads the files below a path whose names `wanted` accepts, sorted by name. If the path is a file, it is read whatever its name.
+ * Throws CliError if a file cannot be read.
  */
 export async function* inputFiles(path: string, wanted: (name: string) => boolean): AsyncGenerator<InputFile> {
   try {
@@ -51,7 +51,7 @@ async function* membersOf(path: string, wanted: (name: string) => boolean): Asyn
   unzipped.pipe(unpack)
   for await (const entry of unpack) {
     const { name, type, size } = entry.header
-    // The archive reader would wait for ever for the end of an entry whose size it cannot read.
+    // If the size of an entry is unreadable, the archive reader would wait forever for the end of the entry.
     if (!Number.isSafeInteger(size)) throw failure(`${path}: the archive is incomplete or damaged`)
     if (type !== 'file' || !wanted(name)) {
       entry.resume()
@@ -70,7 +70,7 @@ async function readFile(path: string): Promise<InputFile> {
   return { name: path, path, text: await textOf(unzipped, path) }
 }
 
-/** Stops at the limit, so that a small file cannot fill the memory. */
+/** Stops at the limit, so a small compressed file cannot fill the memory. */
 async function textOf(stream: AsyncIterable<unknown>, name: string): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -51,14 +51,14 @@ const isOsv = (file: string) => /\.(?:jsonl(?:\.gz)?|json)$/.test(file) && !file
 
 const mostCovered = 20
 
-/** Ecosystems that the import covers completely, according to the operator. */
+/** Ecosystems that the imported records cover completely, according to the user. */
 function coveredBy({ covers = [] }: Options): string[] {
   const named = [...new Set(covers as readonly string[])].sort()
   const isName = (one: string) => /^[A-Za-z][\w .:()-]{0,63}$/.test(one)
   if (named.length > mostCovered || !named.every(isName)) {
     throw usageError(`--covers must be the name of an ecosystem such as PyPI, at most ${mostCovered} times`)
   }
-  // Records of any other would never be compared with an image.
+  // Records of an unsupported ecosystem are never compared with an image.
   const other = named.find((one) => schemeOf(one) === undefined)
   if (other !== undefined) {
     throw usageError(
@@ -69,9 +69,9 @@ function coveredBy({ covers = [] }: Options): string[] {
 }
 
 /**
- * Sends the versions of packages in the records as a source of its own; an import deletes nothing of it. The source covers no
- * ecosystem unless the operator names those that it covers. One imported record of an ecosystem does not mean that there are no
- * other vulnerabilities in it.
+ * Sends the statements about packages in the records as one data source. An import never deletes earlier records of the source.
+ * The source covers only the ecosystems that `--covers` names: one record of an ecosystem does not mean that the ecosystem has no
+ * other vulnerabilities.
  */
 async function sendKnown(
   api: OperatorApi,
@@ -86,7 +86,7 @@ async function sendKnown(
   const outcome: Outcome = { counts: {}, refused: [] }
   await sendSome(api, recordRules(run), unique, outcome)
   const problems = wrong + outcome.refused.length
-  // A record that is left out must not look as if it was read.
+  // If a record was left out, the source must not count as completely read.
   const error =
     covers.length > 0 && problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'} in the files` : ''
   const complete = covers.length > 0 && problems === 0

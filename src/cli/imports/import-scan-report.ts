@@ -72,12 +72,12 @@ async function imageAt(api: ApiReader, ref: string): Promise<{ repo: string; dig
   return { repo, digest }
 }
 
-/** The report once it was read, or as it is when that takes too long. */
+/** Waits until the server has processed the report, and returns it. If that takes too long, returns the report as it was sent. */
 async function readReport(api: ApiReader, path: string, sent: Report): Promise<Report> {
   for (const until = Date.now() + waitMs; Date.now() < until; await sleep(betweenMs)) {
     const { reports = [] } = (await api.call('GET', path).catch(() => ({}))) as { reports?: Report[] }
     const now = reports.find(({ id }) => id === sent.id)
-    // A caller who is allowed to send reports may not be allowed to see them.
+    // A caller may be allowed to send reports but not to see them.
     if (!now) return sent
     if (now.state !== 'waiting') return now
   }

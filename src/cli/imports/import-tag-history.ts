@@ -11,7 +11,9 @@ type History = { tag: string; deprecated: boolean; records: { time: string; dige
 type Counts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
 type Summary = Counts & { images: number; imagesCreated: number; refused: { image: string; problem: string }[] }
 
-/** A request is one transaction, during which others wait, and the server takes no more than 10,000 records in one. */
+/**
+ * Records of one request. A request is one transaction that delays other writers, and the server accepts at most 10,000 records.
+ */
 const tagsPerRequest = 100
 const recordsPerRequest = 5000
 
@@ -78,7 +80,7 @@ async function importAll(
         bar.at(done + sent)
       }
     } catch (error) {
-      // A refused image does not stop the import of others; an unavailable server does.
+      // If the server refuses an image, the import continues with the next one. If the server is unavailable, the import stops.
       if (!(error instanceof ApiError) || error.exitCode !== exitCodes.failed) throw error
       total.refused.push({ image, problem: error.message })
     }
@@ -92,7 +94,9 @@ function recordsIn(histories: readonly History[]): number {
   return histories.reduce((sum, { records }) => sum + records.length, 0)
 }
 
-/** Splits histories into requests. A history that is longer than one request continues in the next, which adds to it. */
+/**
+ * Splits tag histories into requests. If a history does not fit into one request, the next request adds its remaining records.
+ */
 function* requestsOf(histories: readonly History[]): Generator<History[]> {
   let some: History[] = []
   let room = recordsPerRequest
@@ -124,7 +128,7 @@ async function repoOf(api: OperatorApi, group: string, name: string): Promise<{ 
   return { uid: String(uid), made: true }
 }
 
-/** By the name that the repo of an image gets. */
+/** Tag histories by the name that the repository will have. */
 async function readHistories(path: string): Promise<Map<string, History[]>> {
   const images = new Map<string, History[]>()
   for await (const { name: file, text } of inputFiles(path, (name) => /\.json(?:\.gz)?$/.test(name))) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lineIn, linesOf } from './json-lines.ts'
 
-test('finds the line on which each value of a JSON text starts', () => {
+test('finds every value of a JSON text on the line where the value starts', () => {
   const text = `
 { "a" : [ 1,
     {"b c": "x\\"}\\n{", "d": null },
@@ -29,7 +29,7 @@ test('finds the line on which each value of a JSON text starts', () => {
   for (const one of ['7', '"x"', ' [ ] ', '{}']) assert.deepEqual([...linesOf(one).keys()], [''])
 })
 
-test('a missing value has the line of the nearest value that contains it', () => {
+test('gives a missing value the line of the nearest existing value around it', () => {
   const lines = linesOf('{\n"a": [\n{"b": 1}\n]\n}')
   const expected = { 'a[0].b': 3, 'a[0].c': 3, 'a[0].c[2].d': 3, 'a[7]': 2, 'a[7].b': 2, z: 1, '': 1 }
   for (const [path, line] of Object.entries(expected)) assert.equal(lineIn(lines, path), line, path)

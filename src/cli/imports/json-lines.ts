@@ -1,4 +1,4 @@
-/** Lines, counted from 1, on which the values of a valid JSON text start, by path, such as `packages[3].name`. */
+/** Finds the lines on which the values of a valid JSON text start. Lines begin with 1, and paths look like `packages[3].name`. */
 export function linesOf(text: string): Map<string, number> {
   const lines = new Map<string, number>()
   let at = 0
@@ -44,7 +44,7 @@ export function linesOf(text: string): Map<string, number> {
   return lines
 }
 
-/** Line of a value or, if it is missing, of the nearest value that contains it. */
+/** Line of a value. If the value is missing, the line of the nearest existing value around it. */
 export function lineIn(lines: ReadonlyMap<string, number>, path: string): number {
   for (let at = path; at !== ''; at = at.replace(/(?:^|\.)[^.[\]]*$|\[\d+\]$/, '')) {
     const line = lines.get(at)

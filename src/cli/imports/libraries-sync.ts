@@ -1,5 +1,5 @@
-// Copies libraries from an index, in the order of their names. The progress is stored with the copied libraries, so that the same
-// command continues after an interruption.
+// Command that copies libraries from an index, in the order of their names. The server stores the progress with the libraries, so
+// the same command continues after an interruption.
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -93,7 +93,7 @@ async function sync(terminal: Terminal, options: Options, api: OperatorApi, { so
   return report(terminal, options, rules, outcome)
 }
 
-/** A record or a problem for each name, in the order of the names; nothing for a library that has no versions. */
+/** Returns a record or a problem for each name, in the order of the names. A library without versions is left out. */
 async function fetchAll(source: LibrarySource, names: readonly string[], remediated: boolean) {
   const found: (ImportRecord | Problem | undefined)[] = []
   const queue = names.entries()
@@ -157,9 +157,10 @@ async function sourceOf(options: Options): Promise<LibrarySource> {
     throw usageError('nothing was imported: give either --python-index or --maven-repository')
   }
   const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
-  // HTTP is safe for requests that do not leave this machine.
+  // HTTP without TLS is allowed only for a source on this machine.
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(base.hostname)
-  // The user of the command chooses the source; requests to other private addresses are refused.
+  // The user chooses the host of the source, so this host may have a private address. Requests to other private addresses are
+  // refused.
   const outgoing = createOutgoing({ allowed: privateAddresses([hostOf(base)]), allowHttp: stays })
   const authorization = options.authorization === undefined ? '' : await headerIn(String(options.authorization))
   return python === undefined

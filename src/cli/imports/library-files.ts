@@ -1,5 +1,5 @@
-// Reads files of libraries: `ecosystem`, and `packages` with their versions. A version is text, or an object with its properties.
-// For Java, each file of a version may be an entry of its own.
+// Reader of library files, which have `ecosystem` and `packages` with versions. A version is text, or an object with properties.
+// For Java, each file of a version may be a separate entry.
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
@@ -9,15 +9,15 @@ import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } f
 type LibraryFile = {
   records: ImportRecord[]
   problems: Problem[]
-  /** Number of entries in the file, including invalid ones. */
+  /** Number of entries in the file, including invalid entries. */
   packages: number
   versions: number
 }
 
-/** Position in the file of each version of a record. */
+/** For each version of the record, its position in the file. */
 type Read = { record: LibraryRecord; places: number[] }
 
-/** One package that is wrong is left out as a whole; a file of another kind is one problem. */
+/** Reads a file. A package with an error is left out as a whole. A file in another format is one problem. */
 export function readLibraries(file: string, text: string): LibraryFile {
   const found: LibraryFile = { records: [], problems: [], packages: 0, versions: 0 }
   let lines: Map<string, number> | undefined
@@ -102,7 +102,7 @@ function readJava(one: Json, at: string): Read {
   }
 }
 
-/** Path in the file from which a field of the record comes. */
+/** Path in the file of a field of the record. */
 function placeOf({ ecosystem }: LibraryRecord, at: string, places: readonly number[], field: string): string {
   const [, index, member] = /^versions\[(\d+)\](?:\.(\w+))?/.exec(field) ?? []
   if (member === 'description') return `${at}.title`

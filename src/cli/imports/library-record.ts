@@ -1,6 +1,6 @@
 import type { Import } from './import-batches.ts'
 
-/** A library as the server takes it: ImportedArtifact of the contract, in JSON. */
+/** Library in the form that the server imports: ImportedArtifact of the API, in JSON. */
 export type LibraryRecord = {
   ecosystem: 'ECOSYSTEM_JAVA' | 'ECOSYSTEM_PYTHON'
   name: string
@@ -16,10 +16,10 @@ export type VersionRecord = {
   changeTime?: string
 }
 
-/** One file of a version. A size of 0 and an empty time are not known. */
+/** One file of a version. If the size or the time is unknown, it is 0 or empty. */
 export type VersionFile = { size: number; time: string }
 
-/** Combines the properties of the files of a version. */
+/** Combines the properties of all files of a version. */
 export function versionOf(version: string, files: readonly VersionFile[]): VersionRecord {
   const size = files.reduce((sum, file) => sum + file.size, 0)
   const times = files
@@ -37,8 +37,8 @@ export function versionOf(version: string, files: readonly VersionFile[]): Versi
 }
 
 /**
- * Rules of an import of libraries. A run advances to the last library of each request, so libraries must be in the order of their
- * names.
+ * Import of libraries, for `sendSome`. The server stores the last library of each request as the progress of the run, so
+ * libraries must be sorted by name.
  */
 export function importRules(run?: string): Import {
   return {

@@ -1,4 +1,4 @@
-// Sources of a copy of libraries: an index of Python packages, or a Maven repository.
+// Sources from which libraries are copied: an index of Python packages, or a Maven repository.
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { projectName, projectNamePattern } from '#versions/pep503.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -8,24 +8,24 @@ import { metadataPath, readMetadata } from './maven-repository.ts'
 import { indexFormat, readProject, readProjects } from './python-index.ts'
 
 export type LibrarySource = {
-  /** Normalized spelling of a name; throws CliError if it is not valid. */
+  /** Returns the normalized spelling of a name. Throws CliError if the name is invalid. */
   nameOf(given: string): string
-  /** All names; undefined if the source has no such list. */
+  /** Returns all names. Undefined if the source has no list of names. */
   listNames: (() => Promise<string[]>) | undefined
-  /** Path of the data of a library, for messages. */
+  /** Path of the data of a library in the source, for messages. */
   pathOf(name: string): string
-  /** Throws WrongValue or OutgoingError. */
+  /** Reads the versions of a library. Throws WrongValue or OutgoingError. */
   fetch(name: string): Promise<LibraryRecord>
 }
 
-/** The list of all names is long; the data of one library is not. */
+/** Maximum sizes in bytes: of the list of all names, and of the data of one library. */
 const listLimits = { timeoutMs: 120_000, maxBytes: 128 * 1024 * 1024 }
 const projectLimits = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 }
 const metadataLimits = { timeoutMs: 30_000, maxBytes: 2 * 1024 * 1024 }
 
 const groupAndArtifact = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*:[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$/
 
-/** The address of a source as options give it, with a slash at its end. */
+/** URL of a source from an option, with a slash at its end. */
 export function sourceUrl(text: string, option: string): URL {
   const url = URL.parse(text)
   const wrong = (description: string) => usageError(`${option} ${description}`)
@@ -78,12 +78,15 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's own message quotes the answer.
+    // The message of the JSON parser is not shown, since it quotes the answer.
     throw new OutgoingError('not-json')
   }
 }
 
-/** Problem with one library, after which the copy goes on; undefined if the error concerns the whole source. */
+/**
+ * Converts an error to the problem of one library, after which the copy continues. Returns undefined if the error concerns the
+ * whole source.
+ */
 export function problemWith(error: unknown): { field: string; description: string } | undefined {
   if (error instanceof WrongValue) return { field: error.path, description: error.message }
   if (!(error instanceof OutgoingError)) return undefined
@@ -94,7 +97,7 @@ export function problemWith(error: unknown): { field: string; description: strin
   return ofTheAnswer ? { field: '', description: error.message } : undefined
 }
 
-/** True if the same request may succeed a moment later. */
+/** True if a repeated request may succeed. */
 export function mayPass(error: unknown): boolean {
   if (!(error instanceof OutgoingError)) return false
   const { reason, status = 0 } = error

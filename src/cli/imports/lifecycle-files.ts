@@ -1,9 +1,9 @@
-// Reads the life cycles of products in the format of endoflife.date: answers of /api/v1/products/full or of a single product.
-// Also reads the records that the pages of endoflife.date are made from.
+// Reader of product life cycles in the format of endoflife.date: answers of /api/v1/products/full or of a single product, and
+// records from which endoflife.date makes its pages.
 import { type Json, listAt, objectAt, textAt, WrongValue } from '../framework/json-values.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
-/** Products of a text, and the problems of the others. */
+/** Reads a file. Returns the valid products, and the problems of the others. */
 export function readLifecycles(file: string, text: string): { records: ImportRecord[]; problems: Problem[] } {
   const records: ImportRecord[] = []
   const problems: Problem[] = []
@@ -85,7 +85,7 @@ function pageRelease(release: Json, path: string) {
   }
 }
 
-/** Properties that the list itself does not have, and that builders of images may add. */
+/** Properties that endoflife.date does not have. Image builders may add them. */
 function more(release: Json, path: string) {
   return { broken: flag(release.broken, `${path}.broken`), fips: flag(release.fips, `${path}.fips`) }
 }
@@ -94,7 +94,7 @@ function dayOrFlag(value: unknown, path: string): [string, boolean] {
   return typeof value === 'boolean' ? ['', value] : [optionalText(value, path), false]
 }
 
-/** Absent and null are empty. */
+/** Returns empty text for a missing value and for null. */
 function optionalText(value: unknown, path: string): string {
   return value === undefined || value === null || value === '' ? '' : textAt(value, path)
 }

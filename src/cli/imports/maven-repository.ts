@@ -1,4 +1,4 @@
-// Versions of an artifact in a Maven repository: https://maven.apache.org/ref/current/maven-repository-metadata/
+// Reader of the versions of an artifact in a Maven repository: https://maven.apache.org/ref/current/maven-repository-metadata/
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { WrongValue } from '../framework/json-values.ts'
 import type { LibraryRecord } from './library-record.ts'
@@ -6,7 +6,7 @@ import type { LibraryRecord } from './library-record.ts'
 const versionPath = 'metadata.versioning.versions.version'
 const maxDepth = 20
 
-// Entities are not expanded, so that a small text cannot become a large one.
+// Entities are not expanded, so a small text cannot become a large one.
 const parser = new XMLParser({
   processEntities: false,
   parseTagValue: false,
@@ -17,13 +17,13 @@ const parser = new XMLParser({
   isArray: (_, path) => path === versionPath,
 })
 
-/** Path of the metadata of `group:artifact` below the URL of the repository. */
+/** Path of the metadata of `group:artifact`, relative to the URL of the repository. */
 export function metadataPath(name: string): string {
   const [group = '', artifact = ''] = name.split(':')
   return [...group.split('.'), artifact, 'maven-metadata.xml'].map(encodeURIComponent).join('/')
 }
 
-/** The versions that `maven-metadata.xml` lists; sizes and times are not in it. */
+/** Versions in `maven-metadata.xml`, which has no sizes and times. */
 export function readMetadata(name: string, text: string): LibraryRecord {
   const { groupId, artifactId, versioning } = metadataOf(text)
   const [group, artifact] = name.split(':')
@@ -34,7 +34,7 @@ export function readMetadata(name: string, text: string): LibraryRecord {
   }
   const versions = (versioning as Metadata | undefined)?.versions as { version?: unknown[] } | undefined
   const listed = (versions?.version ?? []).map((version, i) => {
-    // No version contains an ampersand, so entities are not decoded.
+    // A version with an ampersand is invalid, so entities need not be decoded.
     if (typeof version !== 'string' || version === '' || version.includes('&')) {
       throw new WrongValue(`versioning.versions.version[${i}]`, 'must be a version')
     }
@@ -51,7 +51,7 @@ function metadataOf(text: string): Metadata {
   try {
     if (XMLValidator.validate(text) === true) metadata = (parser.parse(text) as Metadata).metadata
   } catch {
-    // The parser's own message quotes the text.
+    // The message of the XML parser is not shown, since it quotes the text.
   }
   if (typeof metadata !== 'object' || metadata === null) throw new WrongValue('', 'is not the metadata of an artifact')
   return metadata as Metadata

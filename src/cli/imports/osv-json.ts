@@ -1,10 +1,10 @@
-// Reads OSV records (https://ossf.github.io/osv-schema), as far as the metadata of a vulnerability has members for them.
+// Reader of OSV records (https://ossf.github.io/osv-schema). Ignores members that the API's vulnerability metadata does not have.
 import { readOsv as readRecord } from '#sources/osv.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { toRecord } from '../vulnerabilities/vulnerabilities-sync.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
-/** By the id of the record: when its file was first and last changed where it comes from. */
+/** For each record id, the times of the first and the last commit of its file in the source repository. */
 export type CommitTimes = Record<string, { firstCommitTime?: string; lastCommitTime?: string } | undefined>
 
 class Wrong extends Error {
@@ -17,16 +17,16 @@ class Wrong extends Error {
 
 type Json = Record<string, unknown>
 
-/** Scores of types that the contract does not have, such as a distribution's own, are left out. */
+/** Types of scores that the API has. Scores of other types, such as those of a distribution, are left out. */
 const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
 
-/** Time that is only a placeholder. */
+/** Time that stands for a missing time in some OSV records. */
 const placeholder = /^0001-01-01T00:00:00(?:\.0+)?Z$/
 
-/** Records of a text as metadata and as statements about packages, and the problems of the others. */
+/** Result of a file: metadata of vulnerabilities, statements about packages, and the problems of invalid records. */
 type OsvFile = { records: ImportRecord[]; known: ImportRecord[]; problems: Problem[] }
 
-/** `lines`: each line is a record; otherwise all of it is one. */
+/** Reads a file. If `lines` is true, each line is a record. Otherwise, the whole file is one record. */
 export function readOsv(file: string, text: string, lines: boolean, times: CommitTimes): OsvFile {
   const records: ImportRecord[] = []
   const known: ImportRecord[] = []
@@ -95,14 +95,14 @@ function scoresOf(value: unknown, path: string): Json[] {
   })
 }
 
-/** Absent is empty. */
+/** Returns empty text for a missing value. */
 function textOf(value: unknown, path: string): string {
   if (value === undefined) return ''
   if (typeof value !== 'string') throw new Wrong(path, 'must be a string')
   return value
 }
 
-/** Absent and null are empty, as writers of OSV have both. */
+/** Returns an empty list for a missing value and for null, since OSV files have both. */
 function listOf(value: unknown, path: string): unknown[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw new Wrong(path, 'must be a list')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readProject, readProjects, versionOfFile } from './python-index.ts'
 
-test('finds the version in a file name, for each spelling of the project name', () => {
+test('reads the version in a file name, however the file name spells the name of the project', () => {
   const files: Record<string, [project: string, version: string | undefined]> = {
     'Flask-2.0.tar.gz': ['flask', '2.0'],
     'flask-2.0-py3-none-any.whl': ['flask', '2.0'],
@@ -26,7 +26,7 @@ test('finds the version in a file name, for each spelling of the project name', 
     assert.equal(versionOfFile(project, file), version, file)
 })
 
-test('combines files of one version, spelled as in the index', () => {
+test('combines the files of a version, with the spelling of the version in the index', () => {
   const file = (filename: string, size?: number, time?: string) => ({ filename, size, 'upload-time': time })
   const files = [
     file('lib-1.0-beta1.tar.gz', 10, '2026-01-02T00:00:00.000001Z'),
@@ -50,7 +50,7 @@ test('combines files of one version, spelled as in the index', () => {
   assert.deepEqual(readProject('lib', { name: 'lib', files: [] }).versions, [])
 })
 
-test('lists each project once, and names an invalid project name', () => {
+test('lists each project once, and names an invalid project name in the error', () => {
   assert.deepEqual(readProjects({ projects: [{ name: 'B_b' }, { name: 'a' }, { name: 'b.b' }] }), ['b-b', 'a'])
   for (const projects of [undefined, {}, [{}], [{ name: 7 }], [{ name: '../a' }], [{ name: 'a' }, null]]) {
     assert.throws(() => readProjects({ projects }), /must be/)

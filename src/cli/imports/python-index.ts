@@ -6,7 +6,7 @@ import { type LibraryRecord, type VersionFile, versionOf } from './library-recor
 
 export const indexFormat = 'application/vnd.pypi.simple.v1+json'
 
-/** The names of all projects of the index, each once, in the one spelling that counts. */
+/** Reads the names of all projects in an index. Each name is normalized and occurs once. */
 export function readProjects(document: unknown): string[] {
   const projects = listAt(objectAt(document, '').projects, 'projects')
   const names = projects.map((one, i) => {
@@ -17,7 +17,7 @@ export function readProjects(document: unknown): string[] {
   return [...new Set(names)]
 }
 
-/** Reads one project of the index. Ignores files that are not of a version, such as installers. */
+/** Reads one project of the index. Ignores files that belong to no version, such as installers. */
 export function readProject(name: string, document: unknown): LibraryRecord {
   const { name: told, files, versions } = objectAt(document, '')
   if (projectName(textAt(told, 'name')) !== name) throw new WrongValue('name', 'must be the project that was asked for')
@@ -41,13 +41,13 @@ export function readProject(name: string, document: unknown): LibraryRecord {
   }
 }
 
-/** Versions as the index spells them, by their order key. File names may spell them differently. */
+/** The index's spelling of each version, by the version's order key. File names may spell a version differently. */
 function spellingsOf(versions: unknown): Map<string, string> {
   const listed = listAt(versions ?? [], 'versions').map((version, i) => textAt(version, `versions[${i}]`))
   return new Map(listed.map((version) => [pep440Key(version), version]))
 }
 
-/** The version in the name of a wheel, an egg or a source archive of the project; undefined for any other file. */
+/** Reads the version in the name of a wheel, an egg or a source archive of the project. Returns undefined for any other file. */
 export function versionOfFile(project: string, filename: string): string | undefined {
   const [, stem = '', ending] = /^(.+)\.(whl|egg|tar\.gz|tar\.bz2|tar\.xz|tgz|zip)$/.exec(filename) ?? []
   if (ending === undefined) return undefined
@@ -55,7 +55,7 @@ export function versionOfFile(project: string, filename: string): string | undef
     const [name = '', version, ...tags] = stem.split('-')
     return projectName(name) === project && tags.length >= 1 ? version : undefined
   }
-  // Dashes may be part of the name and, in old files, of the version.
+  // A dash may be part of the project's name and, in old files, of the version.
   for (let dash = stem.indexOf('-'); dash > 0; dash = stem.indexOf('-', dash + 1)) {
     if (projectName(stem.slice(0, dash)) === project) return stem.slice(dash + 1) || undefined
   }

@@ -36,12 +36,12 @@ stores it in Docker's configuration on this machine.`,
   },
 }
 
-/** Throws if docker's configuration on this machine cannot be changed. */
+/** Throws if Docker's configuration on this machine cannot be changed. */
 export function checkLocalDocker({ env }: Terminal): void {
   checkDockerConfig(dockerConfigFile(env))
 }
 
-/** Stores a password that can push to the organization `parent` in docker's configuration. */
+/** Creates a password that can push to the organization `parent`, and stores it in Docker's configuration. */
 export async function configureLocalDocker(terminal: Terminal, options: Options, parent: string): Promise<void> {
   const name = `${userInfo().username} on ${hostname()}`.replace(/[^\w .-]/g, '').slice(0, 63)
   const made = await createPullToken(

@@ -1,4 +1,4 @@
-// Deleted repositories, found by their former path. The caller needs access to the audit log of their group.
+// Deleted repositories, which are found by their former path. The caller needs access to the audit log of the group.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
@@ -7,8 +7,8 @@ import { checkNamed } from '../framework/names.ts'
 type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
 
 /**
- * Deleted repository of a path, `undefined` if the caller can see none. A repository that was deleted several times has one
- * history, so the last deletion counts. Different repositories that had the same path are identified by their uids.
+ * Finds the deleted repository that had this path. Returns `undefined` if the caller can see none. If repositories with this path
+ * were deleted several times in one group, returns the last one. If they were in different groups, throws an error with their uids.
  */
 export async function findDeletedImage(
   list: ApiReader['list'],

@@ -1,4 +1,4 @@
-// The configuration file of docker, which podman, skopeo, crane and oras read as well.
+// Configuration file of Docker, which podman, skopeo, crane and oras read as well.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -14,7 +14,7 @@ export function dockerConfigFile(env: Record<string, string | undefined>): strin
   return join(env.DOCKER_CONFIG || join(env.HOME || homedir(), '.docker'), 'config.json')
 }
 
-/** Makes Docker use the helper `pinfold` for the registry; the rest of the file stays. */
+/** Makes Docker use the credential helper `pinfold` for the registry. Keeps the rest of the file. */
 export function useCredentialHelper(file: string, registry: string): void {
   change(file, (config) => {
     const { [registry]: _old, ...auths } = config.auths ?? {}
@@ -22,7 +22,10 @@ export function useCredentialHelper(file: string, registry: string): void {
   })
 }
 
-/** Stores a password for the registry in the file. Removes a helper for the registry, since it would have priority. */
+/**
+ * Stores a password for the registry in the file. Removes a credential helper for the registry, since Docker would prefer the
+ * helper.
+ */
 export function savePassword(file: string, registry: string, user: string, password: string): void {
   change(file, (config) => {
     const { [registry]: _old, ...credHelpers } = config.credHelpers ?? {}
@@ -31,7 +34,10 @@ export function savePassword(file: string, registry: string, user: string, passw
   })
 }
 
-/** Throws if the file cannot be changed, before a secret is created that only the file would contain. */
+/**
+ * Throws if the file cannot be changed. Callers check this before they create a secret, since only the file would have the
+ * secret.
+ */
 export function checkDockerConfig(file: string): void {
   read(file)
   const probe = `${real(file)}.${randomUUID()}`
@@ -45,7 +51,7 @@ export function checkDockerConfig(file: string): void {
   }
 }
 
-/** The password that the file keeps for the registry. */
+/** Password for the registry in the file. */
 export function passwordFor(file: string, registry: string): { user: string; password: string } | undefined {
   const auth = read(file).auths?.[registry]?.auth
   const [, user, password] = /^([^:]*):(.*)$/s.exec(Buffer.from(String(auth ?? ''), 'base64').toString('utf8')) ?? []
@@ -57,7 +63,7 @@ export function usesCredentialHelper(file: string, registry: string): boolean {
   return read(file).credHelpers?.[registry] === 'pinfold'
 }
 
-/** Replaces the file. A concurrent reader gets the old file or the new one. */
+/** Replaces the file. A concurrent reader gets either the old or the new content. */
 function change(file: string, edit: (config: DockerConfig) => DockerConfig): void {
   const config = read(file)
   const place = real(file)
@@ -72,7 +78,7 @@ function change(file: string, edit: (config: DockerConfig) => DockerConfig): voi
   }
 }
 
-/** People keep such files as links into a repository of their own. */
+/** Some users make the configuration file a link to a file in a git repository, so the target of the link is replaced. */
 function real(file: string): string {
   try {
     return realpathSync(file)
@@ -93,7 +99,7 @@ function read(file: string): DockerConfig {
     const config: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
     if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config as DockerConfig
   } catch {
-    // The error is thrown below.
+    // The code below throws the error.
   }
   throw new CliError(
     exitCodes.config,

@@ -1,15 +1,15 @@
-// Protocol of Docker's credential helpers. The argument is the action, and standard input has the registry or a document. Answers
-// and errors go to standard output.
+// Protocol of Docker's credential helpers. The argument is the action. Standard input has the registry or a JSON document.
+// Answers and errors go to standard output.
 
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
 import { accessToken, registryOf, sessionOf } from '../framework/session.ts'
 
-/** Docker recognizes this text as the absence of a credential, and continues without one. */
+/** Docker recognizes this text as a missing credential, and continues without one. */
 const nothingFound = 'credentials not found in native keychain'
 
-/** The longest document that docker may hand over. */
+/** Maximum size of the document from Docker. */
 const maxInput = 64 * 1024
 
 export const dockerCredential: Command = {
@@ -49,7 +49,7 @@ async function get(terminal: Terminal, options: Options, server: string): Promis
   }
 }
 
-/** Docker names a registry by its host, and some of its relatives by a URL. */
+/** Docker names a registry by its host. Some other clients of the protocol use a URL. */
 function hostOf(server: string): string {
   return server.includes('://') ? (URL.parse(server)?.host ?? '') : server.replace(/\/.*$/, '')
 }

@@ -1,4 +1,4 @@
-// Images by the names that people pull them by, found through the lists of the API.
+// Search of images by the names that users pull.
 
 import { chunks } from '#lib/chunks.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
@@ -11,7 +11,7 @@ import { registryOf } from '../framework/session.ts'
 export type Repo = { uid: string; name: string; description: string; updateTime: string }
 type ImageName = { path: string; tag: string | undefined }
 
-/** `[host/]acme/team/app[:tag]`, or a uid in place of the path. */
+/** Parts of an image name `[host/]acme/team/app[:tag]`. A uid may replace the path. */
 export function imageNameOf(text: string, registry: string): ImageName {
   const plainPath = text.startsWith(`${registry}/`) ? text.slice(registry.length + 1) : text
   const [, path = '', tag] = /^(.*?)(?::([^/:]*))?$/s.exec(plainPath) ?? []
@@ -39,7 +39,7 @@ export function imageNameOf(text: string, registry: string): ImageName {
 
 const idsPerRequest = 50
 
-/** The parts of the paths of repos; a group that the caller may not see has no name. */
+/** Names of the groups and of the repository itself, for each repository. A group that the caller cannot see has no name. */
 async function partsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<string, (string | undefined)[]>> {
   const groups = [...new Set(repos.flatMap(({ uid }) => lineage(parentOf(uid))))]
   const names = new Map<string, string>()
@@ -55,13 +55,15 @@ async function partsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<stri
   )
 }
 
-/** Paths of repositories by name. A part that the caller cannot see is shown by its part of the uid, which is valid too. */
+/**
+ * Paths of repositories by uid. A group that the caller cannot see is shown by its part of the uid, and such a path is valid too.
+ */
 export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<string, string>> {
   const parts = await partsOf(api, repos)
   return new Map([...parts].map(([uid, names]) => [uid, names.map((name, i) => name ?? uid.split('/')[i]!).join('/')]))
 }
 
-/** The uid of the repo that a path names. Throws CliError when there is none, or not only one, that the caller may see. */
+/** Finds the uid of the repository with this path. Throws CliError unless the caller can see exactly one. */
 export async function findImage(api: ApiReader, path: string): Promise<string> {
   const found = await findImageIfVisible(api, path)
   if (found !== undefined) return found
@@ -70,7 +72,7 @@ export async function findImage(api: ApiReader, path: string): Promise<string> {
   )
 }
 
-/** The same, but `undefined` when there is none. */
+/** Finds the uid of the repository with this path. Returns `undefined` if the caller can see none. */
 export async function findImageIfVisible(api: ApiReader, path: string): Promise<string | undefined> {
   if (isUid(path)) return path
   const wanted = path.split('/')
@@ -88,10 +90,10 @@ export async function findImageIfVisible(api: ApiReader, path: string): Promise<
   )
 }
 
-/** All tags, including those that lists hide. */
+/** Query for all tags, including tags that lists hide by default. */
 export const everyTag = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
 
-/** The tag of this name. */
+/** Finds a tag of a repository by its name. */
 export async function findTag<T extends { digest?: string }>(
   api: ApiReader,
   repo: string,

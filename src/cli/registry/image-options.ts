@@ -8,7 +8,7 @@ import { keyOf } from '../framework/command.ts'
 import { registryOf } from '../framework/session.ts'
 import { findImage, imageNameOf } from './image-names.ts'
 
-/** `acme/app@sha256:…`, as images are pinned, names the digest as `--digest` does. */
+/** Reads an image pinned by digest. `acme/app@sha256:…` has the same meaning as `acme/app` with `--digest`. */
 export function withDigest(options: Options): Options {
   const [image = '', digest] = String(options.image).split('@')
   if (digest === undefined) return options
@@ -16,11 +16,11 @@ export function withDigest(options: Options): Options {
   if (options.digest !== undefined && options.digest !== digest) {
     throw usageError('the digest after @ and that of --digest differ; give only one of them')
   }
-  // A tag beside a digest is only a comment for readers.
+  // If a name has a tag and a digest, the digest selects the image and the tag is ignored.
   return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
 }
 
-/** The repo that the argument names, and its tag. */
+/** Repository and tag of the image that the argument names. */
 export async function imageOf(api: ApiReader, { image }: Options) {
   const { path, tag } = imageNameOf(String(image), registryOf(api.session))
   return { path, tag, repo: await findImage(api, path) }
@@ -28,7 +28,7 @@ export async function imageOf(api: ApiReader, { image }: Options) {
 
 const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** The beginning of the span that an option names. */
+/** Time at which the duration of `--updated-within` began. */
 export function sinceOf(within: Options[string]): string | undefined {
   if (within === undefined) return undefined
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(String(within)) ?? []
@@ -36,13 +36,13 @@ export function sinceOf(within: Options[string]): string | undefined {
   return new Date(Date.now() - Number(count) * units[unit]!).toISOString()
 }
 
-/** A day, which means its beginning in UTC, or a time with its offset. */
+/** Time of an option: a date, which is its midnight in UTC, or a time with an offset. */
 export function timeOf(options: Options, flag: string): string | undefined {
   const text = options[keyOf(flag)]
   return text === undefined ? undefined : momentOf(String(text), flag)
 }
 
-/** The time that a text names, in UTC. */
+/** Converts a date or a time to a time in UTC. */
 export function momentOf(text: string, flag: string): string {
   const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
   if (instant) return toIso(instant)

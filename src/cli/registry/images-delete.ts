@@ -38,7 +38,7 @@ function deletesRepository(path: string, tag: string): CliError {
 
 const namedTags = 10
 
-/** The tags and bytes of a repo in words, or nothing when it is empty. */
+/** Text with the tags and the size of a repository. Empty for an empty repository. */
 async function heldBy(api: ApiReader, repo: string): Promise<string> {
   const ofRepo = { 'uidp.children_of': repo, order_by: 'name', page_size: String(namedTags) }
   const listed = await api.call('GET', `/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...everyTag })}`)

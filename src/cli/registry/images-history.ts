@@ -55,7 +55,7 @@ the audit log of its organization or folder.`,
     if (options.allTags && tag !== undefined)
       throw usageError(`--all-tags cannot be combined with the tag ${tag}; leave out one of them`)
     const about = tag ?? (options.digest === undefined && !options.allTags ? 'latest' : undefined)
-    // The end of a window is not part of it, and times have no more than milliseconds.
+    // The API excludes the end of a time range, so one millisecond is added to include assignments at exactly this time.
     const before = asOf ? new Date(Date.parse(asOf) + 1).toISOString() : end
     const query = { tag: about, digest: options.digest as string | undefined, start_time: start, end_time: before }
     const { items, more } = await api.list<Moved>(at, 'records', query, limit)
@@ -78,7 +78,7 @@ the audit log of its organization or folder.`,
   },
 })
 
-/** Reads the options. Throws if they exclude each other. */
+/** Reads the options. Throws if two of them exclude each other. */
 function wishOf(given: Options) {
   const options = withDigest(given)
   const [start, end] = [timeOf(options, '--start'), timeOf(options, '--end')]
@@ -96,7 +96,7 @@ function wishOf(given: Options) {
   return { options, start, end, asOf, limit }
 }
 
-/** Path of the image's history in the API, or of the history of a deleted image if none has this path now. */
+/** API path of the image's history. If no repository has the image's path, the history of the deleted repository. */
 async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
   const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
   const living = options.deleted === true ? undefined : await findImageIfVisible(api, path)
@@ -145,7 +145,7 @@ function rowOf({ digest, allTags, told }: Options): (record: Moved) => string[] 
 
 function moverOf({ source = '', actor = '', actorName, checkedBefore }: Moved, word: (text: string) => string): string {
   if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}`
-  // The upstream changed the tag between two checks.
+  // The upstream changed the tag after the previous check and before this one.
   return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first check'}`
 }
 

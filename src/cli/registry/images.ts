@@ -1,4 +1,4 @@
-// Commands for images: their list, their referrers, and their pulls.
+// Commands that list images, their referrers and their pulls.
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
@@ -22,7 +22,7 @@ const view: View<Image> = {
   more: { UID: ({ uid }) => uid },
   label: ({ image }) => image,
   at: ({ image }) => image,
-  // Scripts read these by the names of either version.
+  // JSON has the member names of both API versions, since scripts use either.
   json: (image) => ({ ...image, ...v1()(image) }),
 }
 
@@ -58,7 +58,7 @@ const digestOption = { flags: '--digest <digest>', summary: 'Digest of the image
 type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
 type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
 
-/** Digest that the options name, and its path in the API. */
+/** Digest of the image in the options, and the API path of the image. */
 async function digestOf(api: ApiReader, asked: Options) {
   const options = withDigest(asked)
   const { path, repo, tag = 'latest' } = await imageOf(api, options)

@@ -1,4 +1,5 @@
-// The protocol of the kubelet's credential providers: a request as JSON on standard input, the answer on standard output.
+// Protocol of the kubelet's credential providers. The request is JSON on standard input, and the answer is JSON on standard
+// output.
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid } from '#lib/uid.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
@@ -15,13 +16,13 @@ import {
 } from '../framework/session.ts'
 import { type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
 
-/** The kubelet expects an answer in the version of its request; all versions have the same members. */
+/** The kubelet expects an answer in the version of its request. All versions have the same members. */
 const versions = ['v1', 'v1beta1', 'v1alpha1'].map((version) => `credentialprovider.kubelet.k8s.io/${version}`)
-/** The annotation of a service account that names the identity to be. */
+/** Annotation of a service account that names the identity for pulls. */
 const annotation = 'pinfold.dev/identity'
-/** The longest request that the kubelet may hand over; a token and annotations are far shorter. */
+/** Maximum size of the kubelet's request. A token and annotations are far smaller. */
 const maxInput = 512 * 1024
-/** The kubelet forgets a credential this long before it expires. */
+/** Time before its expiry at which the kubelet drops a cached credential. */
 const earlySeconds = 5 * 60
 
 type Asked = { apiVersion: string; image: string; token: string; identity: string }
@@ -56,7 +57,7 @@ async function answer(terminal: Terminal, options: Options, session: Session, as
   const head = { kind: 'CredentialProviderResponse', apiVersion, cacheKeyType: 'Registry' }
   const registry = registryOf(session)
   const host = image.slice(0, image.indexOf('/'))
-  // Another registry does not get a token of ours.
+  // Throws if the image is on another registry, since that registry must not get the token.
   if (host !== registry && !subdomainOf(host, registry)) return { ...head, cacheDuration: '0s', auth: null }
   const token = await exchange(identityOf(session, asked), await shown(terminal, options, session, asked), {
     audiences: [registry],
@@ -102,12 +103,12 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (value !== null && typeof value === 'object') return value as Record<string, unknown>
   } catch {
-    // The error is thrown below.
+    // The code below throws the error.
   }
   throw refused('is not a JSON object')
 }
 
-/** The request is not shown, since it may hold a token. */
+/** The error does not show the request, which may contain a token. */
 function refused(what: string): CliError {
   return usageError(`the request of the kubelet on standard input ${what}`)
 }

@@ -1,4 +1,4 @@
-// Cooldown policies: the minimum age of tags that identities can pull.
+// Commands for cooldown policies, which set a minimum age for the tags that some identities can pull.
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Commands, Options } from '../framework/command.ts'

@@ -1,5 +1,5 @@
-// Commands for pull tokens: long-lived passwords for machines that cannot exchange a token. Each is an identity of its own with
-// the public part of a key whose private part is thrown away. The server does not see the token before its first use.
+// Commands for pull tokens: long-lived passwords for machines that cannot exchange a token. Each pull token has its own identity
+// with a public key; the private key is discarded. The server first sees the token when it is used.
 import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
 import type { Body } from '../framework/api-client.ts'
@@ -19,9 +19,9 @@ import { shellWord } from '../framework/outputs.ts'
 import { jsonText, table, visible } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 
-/** Issuer of the tokens, which distinguishes their identities from others with keys of their own. */
+/** Issuer of pull tokens. It distinguishes their identities from other identities with static keys. */
 const issuer = 'pinfold-pull-token'
-/** The built-in role `registry.pull`. */
+/** Uid of the built-in role `registry.pull`. */
 const pullRole = '902b87b2d467e207feddc9515e32fd39b33f05eb'
 const defaultTtl = '720h'
 const maxTtlHours = 8760
@@ -46,7 +46,7 @@ export const tokenOutput: OptionSpec = {
   choices: ['table', 'json', 'env'],
 }
 
-/** `user` is the user name for docker login: the uid of the identity. */
+/** Result of a new pull token. `user` is the user name for docker login, which is the uid of the identity. */
 type PullToken = { identity: string; user: string; password: string; expiry: string; registry: string }
 
 const create: Command = {
@@ -119,7 +119,7 @@ const remove = apiCommand({
   },
 })
 
-/** Other identities may have the same name. */
+/** Another identity may have the same name. */
 async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
   checkNamed(given, 'pull token')
   const at = given.lastIndexOf('/')
@@ -135,10 +135,10 @@ async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
 
 export const pullToken: Commands = { create, list, delete: remove }
 
-/** The built-in role `registry.push`, for pushes from this machine. */
+/** Uid of the built-in role `registry.push`, for pushes from this machine. */
 export const pushRole = '1d170348733a558be7e883527d0d7e4c60e3ce20'
 
-/** Creates the identity and its binding, and signs the token with a key that is discarded afterwards. */
+/** Creates the identity and its binding, and signs the token. The private key is discarded afterwards. */
 export async function createPullToken(terminal: Terminal, options: Options, roleUid = pullRole): Promise<PullToken> {
   const api = await apiReader(terminal, options)
   const { session } = api
@@ -209,7 +209,10 @@ function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | 
   return identity.staticKeys as { issuer?: string; expirationTime?: string } | undefined
 }
 
-/** Shell lines with the user and the password for the registry. PINFOLD_TOKEN is not used, since it is the token for the API. */
+/**
+ * Shell lines that set the user name and the password for the registry. They do not set PINFOLD_TOKEN, which is the token for the
+ * API.
+ */
 export function tokenLines({ user, password }: { user: string; password: string }): string[] {
   return [
     `export PINFOLD_OCI_IDENTITY_ID=${shellWord(visible(user))}`,

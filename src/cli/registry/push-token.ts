@@ -135,7 +135,7 @@ async function tokensOf(api: ApiReader, { in: group }: Options): Promise<PushTok
   return (await api.list<PushToken>(path, 'pushTokens', {})).items
 }
 
-/** With names as other lists have them, and nothing left out. */
+/** JSON of a push token, with the member names of other lists. Empty members are included. */
 function shown({ uid, identityUid, userName, name, group, repoUids = [], push = false, ...times }: PushToken) {
   const { createTime: createdAt, expireTime: expiresAt, lastUsedTime, lastUsedFrom = '' } = times
   const used = lastUsedTime === undefined ? {} : { lastUsedAt: lastUsedTime, lastUsedFrom }
@@ -166,7 +166,7 @@ async function reposOf(api: ApiReader, { repo }: Options): Promise<string[]> {
   return uids
 }
 
-/** The lowest group that all of them are in. */
+/** Uid of the lowest group that contains all of the repositories. */
 function above(repos: readonly string[]): string {
   const [first, ...others] = repos.map((uid) => lineage(parentOf(uid)))
   const shared = first!.find((group) => others.every((groups) => groups.includes(group)))
@@ -176,7 +176,7 @@ function above(repos: readonly string[]): string {
   )
 }
 
-/** As names of resources are spelled. */
+/** Host name of this machine, changed to be a valid name of a push token. */
 function nameOfMachine(): string {
   return (
     hostname()

@@ -154,7 +154,7 @@ const wordOf = (text: string): string =>
     .replaceAll('_', ' ')
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
-/** Adds a hint to the error for a repository that is not a mirror. */
+/** Adds a next step to the error for a repository that is not a mirror. */
 function followsNothing(path: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof ApiError && error.code === codes.NOT_FOUND.number)) throw error
@@ -163,14 +163,14 @@ function followsNothing(path: string): (error: unknown) => never {
   }
 }
 
-/** `GROUP/NAME` if the caller can see the upstream, else its uid. */
+/** `GROUP/NAME` of an upstream. If the caller cannot see the upstream, its uid. */
 async function upstreamName(api: ApiReader, uid: string): Promise<string> {
   const { items } = await api.list<{ uid: string; name: string }>(upstream.path, upstream.member, { 'uidp.ids': [uid] })
   const [found] = items
   return found ? `${(await namesOf(api, [groupAbove(uid)], [])).path(groupAbove(uid))}/${found.name}` : uid
 }
 
-/** A duration in the form of the options. */
+/** Duration in the form that the options accept. */
 function spanOf(interval: string): string {
   const seconds = Number(/^(\d+)s$/.exec(interval)?.[1])
   const [unit, length] = Object.entries(units).findLast(([, one]) => seconds % one === 0) ?? []
@@ -194,7 +194,7 @@ function historyOf({ history = '', historyWaitingCount = 0 }: Follow): string {
   return [histories[history] ?? '', waiting].filter((text) => text !== '').join(', ')
 }
 
-/** Leaves out rows without a value. */
+/** Omits rows without a value. */
 function rowsOf(path: string, follow: Follow, named: string): string[][] {
   return [
     ['repository', path],

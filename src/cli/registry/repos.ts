@@ -1,4 +1,4 @@
-// Repositories by their paths.
+// Commands for repositories, which are named by their paths.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -56,7 +56,7 @@ const repo: Resource<Repo> = {
   ],
 }
 
-/** The path names the group that it is created in. */
+/** The path contains the group, so the command has no option for it. */
 const create = apiCommand({
   arguments: [{ name: '<repository>', summary: 'Repository to create: ORG/NAME or ORG/FOLDER/NAME' }],
   options: [

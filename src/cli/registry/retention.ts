@@ -36,7 +36,7 @@ const tagFields: readonly Field[] = [
 
 const where = ({ uid }: Item, names: Names): string => names.path(groupAbove(uid))
 
-/** Parts that all of them share. */
+/** Properties that all kinds of rules share. */
 const common = {
   word: 'RULE',
   json: v1(),
@@ -233,7 +233,7 @@ function releaseOf(resource: Resource<Mark>): Command {
   })
 }
 
-/** A quarantine is created by a verb of its own. */
+/** Command that quarantines one manifest. Its argument is the digest, since a quarantine has no name. */
 const quarantineMade = apiCommand({
   arguments: [{ name: '<digest>', summary: 'Digest of the manifest: sha256:…', former: '--digest <digest>' }],
   options: [

@@ -1,4 +1,4 @@
-// Rules of a group or a repository: their scope, their names, and the commands that all kinds of rules have.
+// Helpers for rules of a group or a repository: their scope, the search by name, and commands that all kinds of rules have.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -10,7 +10,7 @@ import { bodyOf, type Field, limitOf, limitOption, optionOf } from '../framework
 import { findImageIfVisible } from './image-names.ts'
 import { momentOf } from './image-options.ts'
 
-/** Option for the scope of a rule. */
+/** Option `--in` for the scope of a rule. */
 export const scopeOption: OptionSpec = {
   flags: '--in <scope>',
   summary: 'Organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
@@ -19,12 +19,12 @@ export const scopeOption: OptionSpec = {
 
 export const requiredScopeOption: OptionSpec = { ...scopeOption, required: true }
 
-/** Uid of the group or the repository of `--in`; undefined without the option. */
+/** Uid of the group or the repository in `--in`. Undefined without the option. */
 export async function scopeOf(api: ApiReader, options: Options): Promise<string | undefined> {
   return options.in === undefined ? undefined : placeNamed(api, String(options.in))
 }
 
-/** The uid of a repository or of a group. */
+/** Uid of a repository or a group from its path. */
 export async function placeNamed(api: ApiReader, text: string): Promise<string> {
   const registry = `${registryOf(api.session)}/`
   const given = text.startsWith(registry) ? text.slice(registry.length) : text
@@ -38,11 +38,12 @@ export async function placeNamed(api: ApiReader, text: string): Promise<string> 
   })
 }
 
-/** More rules of one kind than an organization can have. */
+/** Maximum number of rules that are searched. An organization cannot have as many rules of one kind. */
 const looked = 2000
 
 /**
- * Finds a rule by its uid, its name, or its scope and its name. The API has no search by name, and rules may have the same name.
+ * Finds a rule by its uid, its name, or its scope with a slash and its name. The API cannot search by name. Throws if several
+ * rules have the name.
  */
 export const ruleNamed =
   (kind: Kind) =>
@@ -50,7 +51,7 @@ export const ruleNamed =
     if (isUid(given)) return given
     const at = given.lastIndexOf('/')
     const wanted = given.slice(at + 1)
-    // A rule need not have a name.
+    // A rule may have no name, so an empty name must not find these rules.
     checkNamed(given, kind.words[0])
     const scope_uid = at < 0 ? undefined : await placeNamed(api, given.slice(0, at))
     const { items } = await api.list<{ uid: string; name?: string }>(kind.path, kind.member, { scope_uid }, looked)
@@ -65,7 +66,7 @@ export const ruleNamed =
 const flagsOf = (fields: readonly Field[]): string => fields.map(({ flags }) => flags.split(' ')[0]).join(', ')
 
 type RuleKind<T> = Kind & {
-  /** Noun of a policy in messages. */
+  /** Noun for the policy in messages. */
   word: string
   fields: readonly Field[]
   head: readonly string[]
@@ -129,12 +130,12 @@ export const endedOption: OptionSpec = {
   summary: 'Include ended entries: expired, revoked or released ones',
 }
 
-/** Permissions that end on a day or by a decision: exceptions, accepted risks and trusted signers. */
+/** Exemptions, accepted risks and trusted signers: resources with a reason and an expiry that a user can revoke earlier. */
 type GrantKind<T> = {
   path: string
   member: string
   head: readonly string[]
-  /** `by` is the name of the identity that created it. */
+  /** `by` is the name of the identity that created the item. */
   row(one: T, by: string): readonly string[]
 }
 
@@ -154,7 +155,7 @@ export function listGrants<T extends { actor: string }>({ path, member, head, ro
   })
 }
 
-/** The options of a grant; `days` is the longest time. */
+/** Options for the reason and the expiry. `days` is the maximum time until the expiry. */
 export const untilOptions = (days: number): readonly OptionSpec[] => [
   { flags: '--reason <text>', summary: 'Reason', required: true },
   {
@@ -166,7 +167,9 @@ export const untilOptions = (days: number): readonly OptionSpec[] => [
 
 export const untilOf = ({ until }: Options): string => momentOf(String(until), '--until')
 
-/** Ends a grant. `list` is the command that shows uids, and `bodyFrom` returns the body of the request. */
+/**
+ * Creates the command that revokes an item. `list` is the command that shows uids, and `bodyFrom` builds the body of the request.
+ */
 export function endGrant<T>(
   { path }: Pick<GrantKind<T>, 'path'>,
   {
@@ -196,7 +199,10 @@ export function endGrant<T>(
 
 type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
 
-/** Exceptions from the rules of one kind. `command` is the group of commands that they are in, `days` the longest time. */
+/**
+ * Commands for exemptions from rules of one kind. `command` is their command group, and `days` is the maximum time until the
+ * expiry.
+ */
 export function exceptionCommands(kind: { path: string; member: string; days: number; command: string }): Commands {
   return {
     'exemptions list': listGrants<Exception>({

@@ -1,4 +1,4 @@
-// Commands for proofs of tag history: get them, and verify them.
+// Commands that get and verify proofs of tag history.
 import { readFileSync } from 'node:fs'
 import { isDigest } from '#lib/digest.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
@@ -19,7 +19,7 @@ async function textAt({ origin, token }: ApiReader, path: string, missing = ''):
   const headers = { authorization: `Bearer ${token}` }
   const { status, text } = await httpCall(new URL(path, origin), { method: 'GET', headers, timeoutMs })
   if (status === 200) return text.replace(/\n$/, '')
-  // The path itself is not there where the server serves no proofs.
+  // If the server has no proofs, the path does not exist, and the 404 has this text.
   if (missing !== '' && status === 404 && text.includes(' was not found')) throw failure(missing)
   const code =
     status === 401 || status === 403 ? exitCodes.refused : status >= 500 ? exitCodes.unavailable : exitCodes.failed
@@ -55,10 +55,10 @@ export const proofPolicy = apiCommand({
   },
 })
 
-/** Exit code if only the start of the assignment is proved. */
+/** Exit code if the proof shows when the assignment began, but not how long it lasted. */
 const openCode = 3
 
-/** Checks a proof without a network connection. */
+/** Verifies a proof without a network connection. */
 export function verifyProof(terminal: Terminal, image: string, options: Options): number {
   const { at, proof: file, policy } = options
   if (at === undefined || file === undefined || policy === undefined) {
@@ -77,7 +77,7 @@ export function verifyProof(terminal: Terminal, image: string, options: Options)
   }
 }
 
-/** `[host/]acme/team/app:tag@digest`. */
+/** Parts of `[host/]acme/team/app:tag@digest`. */
 function referenceOf(image: string): Omit<Claim, 'at'> {
   const [, name = '', tag = '', digest = ''] = /^([^@]*):([^:/@]*)@(.*)$/.exec(image) ?? []
   const [first = '', ...rest] = name.split('/')

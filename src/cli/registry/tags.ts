@@ -1,4 +1,4 @@
-// Commands for tags: list, describe, create, update and delete.
+// Commands that list, describe, create, update and delete tags.
 import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -42,14 +42,14 @@ const columns: Columns<Tag> = {
 }
 const state: Columns<Tag> = { STATE: ({ deprecated }) => (deprecated ? 'end of life' : '') }
 
-/** View of tags. Columns that would be empty for all of them are left out. */
+/** Columns for these tags. A column that is empty for all of the tags is left out. */
 const viewOf = (tags: readonly Tag[]): View<Tag> => ({
   word: 'TAG',
   columns: tags.some(({ deprecated }) => deprecated) ? { ...columns, ...state } : columns,
   more: { CREATED: ({ createTime = '' }) => createTime, UID: ({ uid }) => uid },
   label: ({ name }) => name,
   at: ({ uid, name }, names) => `${names.path(parentOf(uid))}:${name}`,
-  // Scripts read these by the names of either version.
+  // JSON has the member names of both API versions, since scripts use either.
   json: (tag) => ({ ...tag, ...v1({ updateTime: 'lastUpdated' })(tag) }),
 })
 
@@ -85,14 +85,14 @@ const list = apiCommand({
     const { path, query } = listOf(repo, filters, options)
     const { items, more } = await api.list<Tag>(path, 'tags', query, limit)
     const shown = options.activeOnly === true ? items.filter(({ deprecated }) => !deprecated) : items
-    // Nothing else shows where they are.
+    // Only the format `tree` shows the path of the repository, so other formats do not read the names.
     const repos = options.output === 'tree' ? [repo] : []
     printList(terminal, options.output, viewOf(shown), shown, await namesOf(api, repos.map(parentOf), [], repos))
     return { more }
   },
 })
 
-/** Path and query that list tags, or that find them by their names. A search has an order of its own. */
+/** API path and query that list all tags, or search tags by name. A search sorts its results by relevance. */
 function listOf(repo: string, filters: Query, { prefix, part }: Options): { path: string; query: Query } {
   if (prefix === undefined && part === undefined) {
     return { path: '/registry/v2/tags', query: { 'uidp.children_of': repo, ...filters } }
@@ -162,7 +162,10 @@ function elsewhere(path: string, tag: string, found: Tag | undefined): CliError 
   return failure(`${path}:${tag} was not updated: ${now}\npinfold tags history ${path}:${tag} shows who changed it`)
 }
 
-/** Points a tag at a digest or at the digest of another tag. `there` is true if the tag has to exist. */
+/**
+ * Creates the command that points a tag at a digest, or at the digest of another tag. If `there` is true, the tag must exist
+ * already.
+ */
 const point = (there: boolean): Command =>
   apiCommand({
     arguments: [tagArgument, { name: '<to>', summary: 'New digest: sha256:…, or another tag of the repository' }],
@@ -179,7 +182,7 @@ const point = (there: boolean): Command =>
       const to = String(options.to)
       const digest = isDigest(to) ? to : (await tagOf(api, { ...options, image: `${path}:${to}` })).found?.digest
       if (digest === undefined) throw noTag(path, to)
-      // Another user may change the tag at the same time.
+      // The header refuses the update if another user has changed the tag since it was read.
       const headers = headersOf(there, from)
       await api
         .call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest }, headers)

@@ -1,4 +1,4 @@
-// Upstreams: registries that mirrors copy from.
+// Commands for upstreams, the registries from which mirrors copy.
 import { readFileSync } from 'node:fs'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -103,7 +103,7 @@ const place = {
 
 const removal = removeOf(upstream)
 
-/** After a refused deletion, names the command that lists the mirrors of the upstream. */
+/** If mirrors prevent the deletion of an upstream, adds the command that lists them. */
 const remove: Command = {
   ...removal,
   async run(terminal, options) {

@@ -4,7 +4,7 @@ import { size } from '../framework/plain-text.ts'
 import { configOf, quietConfigOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 
-/** The most damaged contents that are named. */
+/** Maximum number of damaged contents that are listed. */
 const mostNamed = 20
 
 const copy: Command = {

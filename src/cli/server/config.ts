@@ -1,4 +1,4 @@
-// Commands for the defaults of a user.
+// Commands for the user's defaults.
 import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption, type Terminal } from '../framework/command.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
@@ -20,7 +20,7 @@ The value of an option is used first, then the environment, then these defaults,
 
 type InForce = { key: string; value: string; from: string }
 
-/** Values that apply here, with their origin. */
+/** Values that commands use in this environment, each with its source. */
 function inForce({ env }: Terminal, kept: Preferences): InForce[] {
   return Object.entries(preferenceKeys).map(([key, { fallback, env: variable }]) => {
     const given = variable === undefined ? undefined : env[variable]
@@ -58,7 +58,7 @@ const set: Command = {
   },
 }
 
-/** Value of a key, after checks of both. Throws a usage error if the key or the value is not valid. */
+/** Checks a key and its value, and returns the value. Throws a usage error if one is invalid. */
 function known(key: string, value: unknown): string {
   try {
     return checked(key, value)
@@ -115,10 +115,10 @@ const edit: Command = {
     const editor = terminal.env.VISUAL || terminal.env.EDITOR
     if (!editor) throw usageError(`no editor was started: set VISUAL or EDITOR, or edit the file ${files.config}`)
     const problems: string[] = []
-    // The editor needs a file. Its content may be invalid, since the user may want to correct it.
+    // The editor needs an existing file. The content may be invalid, since the user may want to correct it.
     if (Object.keys(readPreferences(files, problems)).length === 0 && problems.length === 0) writePreferences(files, {})
     const { spawnSync } = await import('node:child_process')
-    // Like git and crontab: EDITOR is a command with its options.
+    // As for git and crontab, EDITOR is a shell command that may have options.
     const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'sh', files.config], { stdio: 'inherit' })
     if (status !== 0)
       throw failure(

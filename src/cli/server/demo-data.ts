@@ -1,6 +1,9 @@
-// Example company, as a tree of groups. The images are those of a public catalog (see NOTICE); the descriptions are ours.
+// Example company as a tree of groups. Its images are those of a public catalog (see NOTICE); the descriptions are our own.
 
-/** `roles` are custom ones; `bindings` name an identity of this group or one above it and a role of the same, or a built-in one. */
+/**
+ * Group of the example company. `roles` are custom roles. A binding names an identity and a role, which are in this group or
+ * above it; the role may also be built-in.
+ */
 export type DemoGroup = {
   name: string
   description: string
@@ -227,7 +230,7 @@ const shared: Omit<DemoGroup, 'name'> = {
   },
 }
 
-/** Two organizations: the company, and the public organization, whose images everybody can pull. */
+/** Two organizations: the company, and the public organization. Everybody can pull the images of the latter. */
 export function demoCompany(publicOrg: string): readonly DemoGroup[] {
   return [
     { name: publicOrg === 'acme' ? 'acme-teams' : 'acme', ...acme },

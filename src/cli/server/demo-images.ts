@@ -1,11 +1,11 @@
-// Two builds of an image of the example company, small enough to be created here. They have the files that a package manager
-// leaves, and nothing that runs. With them there are images to pull, to compare and to find vulnerabilities in.
+// Two builds of an image of the example company. They are small enough to be created here: they contain the files of a package
+// manager, and no programs. Users can pull and compare them, and see their vulnerabilities.
 import { hash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { pack } from 'tar-stream'
 
-/** Packages by name, with the version, and the source package if it has another name. */
+/** Packages by name. Each has a version, and a source package if its name differs. */
 type Packages = Readonly<Record<string, readonly [version: string, origin?: string]>>
 
 const first: Packages = {
@@ -25,7 +25,7 @@ const second: Packages = {
   pcre2: ['10.43-r0'],
 }
 
-/** Builds to push, in order: the tags of each, in the folder and repository of these names. */
+/** Builds in the order in which they are pushed. Each has its folder, its repository and its tags. */
 export const demoBuilds = {
   folder: 'edge',
   repo: 'nginx',
@@ -76,8 +76,8 @@ const known = [
 ]
 
 /**
- * Source that covers no ecosystem: its four vulnerabilities do not make any other package clean. `records` have the form of
- * `vulnerabilitySources:put`.
+ * Example data source with four vulnerabilities. It covers no ecosystem, so it does not report other packages as free of
+ * vulnerabilities. `records` have the form of `vulnerabilitySources:put`.
  */
 export const demoSource = {
   source: { name: 'example', url: 'https://example.com/', licence: 'unknown', ecosystems: [] },
@@ -97,7 +97,7 @@ export const demoSource = {
   })),
 }
 
-/** The contents of an image by their digests, and its manifest. The same packages make the same bytes. */
+/** Contents of an image by digest, and its manifest. The result for the same packages is always identical. */
 export async function demoImage(packages: Packages): Promise<{ blobs: ReadonlyMap<string, Buffer>; manifest: string }> {
   const tar = await layerOf(packages)
   const layer = gzipSync(tar)

@@ -1,11 +1,11 @@
-// Tag history of the example company. Times are relative to now, as if imported from an earlier registry. No content exists for
-// the digests, so they cannot be pulled.
+// Tag history of the example company, as if imported from an earlier registry. Times are relative to now. The digests have no
+// content, so they cannot be pulled.
 import { hash } from 'node:crypto'
 
-/** Tag updates: the new build, and the number of hours before now. */
+/** Updates of a tag. Each has the new build, and its age in hours. */
 type Moves = readonly (readonly [build: string, hoursAgo: number])[]
 
-/** Tags by the names of repositories and tags. */
+/** Tag updates by the name of the repository and the name of the tag. */
 const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
   jdk: {
     stable: [
@@ -52,7 +52,7 @@ const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
   },
 }
 
-/** Request that imports the tag history of a repository; undefined if the repository has none. */
+/** Request that imports the tag history of a repository. Undefined if the repository has no history. */
 export function demoHistory(repo: string, uid: string, now: Date): object | undefined {
   const tags = Object.entries(demoTags[repo] ?? {}).map(([name, moves]) => ({
     name,

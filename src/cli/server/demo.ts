@@ -1,4 +1,4 @@
-// Fills an empty server with the example company, by the same requests that any client would send.
+// Example company for an empty server. It is created by API requests that any client could send.
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
 import { signAccessToken } from '#issuer/sign-token.ts'
@@ -9,10 +9,10 @@ import { demoHistory } from './demo-tags.ts'
 
 type Answer = { uid: string; name: string; totalCount: string; roles: Answer[]; run: object }
 type Send = (method: 'GET' | 'POST', path: string, body?: object) => Promise<Answer>
-/** Uids by name: of the identities and of the roles that can be bound so far. */
+/** Uids by name, of the identities and roles that were created so far. */
 type Known = { identities: ReadonlyMap<string, string>; roles: ReadonlyMap<string, string> }
 
-/** Does nothing and returns false if the server already has an organization. */
+/** Creates the example company and returns true. If the server already has an organization, does nothing and returns false. */
 export async function fillDemo(app: App, server: Server): Promise<boolean> {
   const token = { issuer: server.url, subject: operatorUid, audience: server.url, now: app.clock() }
   const send = sendTo(server.localUrl, await signAccessToken(app.keyring, token))
@@ -30,7 +30,7 @@ export async function fillDemo(app: App, server: Server): Promise<boolean> {
   return true
 }
 
-/** Names from the organization to the folder. */
+/** Names of the groups from the organization down to the folder. */
 function pathOf({ name, folders = [] }: DemoGroup, folder: string): readonly string[] | undefined {
   if (name === folder) return [name]
   const below = folders.flatMap((one) => pathOf(one, folder) ?? [])

@@ -25,9 +25,9 @@ Needs no data folder and no token.`,
 
 const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** No secret is sent and only a status is read, so the certificate, which is for another host, is not verified. */
+/** Requests the health status. The certificate is for another host name, so it is not verified. The request has no secret. */
 async function ask({ host, port }: { host: string; port: number }, secure: boolean): Promise<number> {
-  // As in http-call.ts: an import would load all of fetch, each time that a container is asked.
+  // An import would load all of fetch at each health check of a container (see http-call.ts).
   const { get } = process.getBuiltinModule(secure ? 'node:https' : 'node:http')
   const target = {
     host: everywhere[host] ?? host,

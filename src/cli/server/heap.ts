@@ -1,17 +1,19 @@
-// Settings of V8 that keep the heap of a server small, and the memory that a request leaves behind
+// V8 settings that keep the heap of a server small, and the memory that a request leaves behind
 // (docs/decisions/0055-memory-use.md and 0140-v8-heap-of-requests.md).
 import { setFlagsFromString } from 'node:v8'
 
-/** Call it before the server serves requests. */
+/** Sets the flags of V8. Must be called before the server accepts requests. */
 export function keepSmall(): void {
-  // Collects the heap at 1.4 times the live size, earlier than by default.
+  // Starts a garbage collection at 1.4 times the live size, earlier than by default.
   setFlagsFromString('--heap-growing-percent=40')
-  // Otherwise, V8 allocates objects directly in the old generation at sites whose earlier objects lived long. There they keep
-  // whole requests alive.
+  // By default, V8 learns which code creates long-lived objects, and then allocates them in the old generation. For a server,
+  // this keeps whole requests in memory.
   setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
-/** The start needs twice the memory that stays, and V8 would keep it for as long as the server runs. */
+/**
+ * Returns unused memory to the system. A start needs twice as much memory as a running server, and V8 would not return the rest.
+ */
 export function giveBack(): void {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }

@@ -27,7 +27,7 @@ If the command is interrupted, run it again. You can also start the server: it u
       )
     }
     await using opened = new AsyncDisposableStack()
-    // If there is no database, no folder must be created for its lock.
+    // Without a database, the folder for the lock must not be created.
     const { db, sealer } = opened.adopt(await openExisting(config), (one) => one.close())
     const stopped = opened.adopt(await requireStopped(db, config), (one) => one.release())
 
@@ -50,7 +50,9 @@ If the command is interrupted, run it again. You can also start the server: it u
   },
 }
 
-/** Runs in one transaction with the fingerprint of the matching key. Returns the number of values. */
+/**
+ * Encrypts all secrets with the new key, and stores the key's fingerprint in the same transaction. Returns the number of secrets.
+ */
 function reseal(stopped: Stopped, from: Sealer, to: Sealer): Promise<number> {
   return stopped.tx(async (tx) => {
     const count = await resealRows(tx, from, to)

@@ -18,7 +18,7 @@ ${operatorDetails}`,
       terminal,
       options,
       async (api) => {
-        // The most deleted repositories of one path that a user can tell apart.
+        // Maximum number of deleted repositories with the same path that the command lists.
         const found = await findDeletedImage(async <T>(path: string, member: string, query: object) => {
           const asked = new URLSearchParams({ ...query, page_size: '200' })
           const body = await api.get(`${path}?${asked}`)

@@ -1,13 +1,16 @@
-// Commands of the operator that only read: they create nothing, and call the server that the environment names.
+// API client for operator commands that only read. They create no files, and call the server that the environment names.
 import type { Options, Terminal } from '../framework/command.ts'
 import { type OperatorApi, withOperator } from '../framework/operator.ts'
 
-/** For the help of such a command. */
+/** Text for the help of commands that use this file. */
 export const readingDetails = `Calls the server that runs on the data folder. If none runs, opens the folder itself; never creates one. If PINFOLD_API or
 PINFOLD_TOKEN is set, and no data folder or database is given, calls that server with the token or the session of the operator.
 With a database URL, opens the database, or calls the server of PINFOLD_API.`
 
-/** Runs `work` with the operator's rights, as `withOperator` does. Throws NothingServed if no server has run on the data folder. */
+/**
+ * Runs `work` with the operator's rights, as `withOperator` does. Throws NothingServed if no server has ever run on the data
+ * folder.
+ */
 export async function withReadingOperator<T>(
   terminal: Terminal,
   options: Options,
@@ -24,8 +27,8 @@ export async function withReadingOperator<T>(
 }
 
 /**
- * True if the command calls a server. Options and settings that name a data folder or a database have priority over those that
- * name a server.
+ * True if the command calls a server. If the options or settings name both a server and a data folder or database, the latter has
+ * priority.
  */
 function namesServer({ env }: Terminal, { data, database }: Options): boolean {
   if (data !== undefined || database !== undefined || env.PINFOLD_DATA || env.PINFOLD_DATABASE) return false

@@ -31,8 +31,8 @@ Settings without an option are environment variables: see "pinfold server config
   async run(terminal, options) {
     keepSmall()
     const config = configOf(terminal, options)
-    // Taken before anything is opened: a newer version that is started by mistake must not migrate the database of a running
-    // server.
+    // The lock is taken before the database is opened. Otherwise a newer version, started by mistake, would migrate the database
+    // of a running server.
     using _alone = stayAlone(config)
     keepCompiled(terminal.env, config.data)
     let asked: Promise<void> | undefined
@@ -42,7 +42,7 @@ Settings without an option are environment variables: see "pinfold server config
     }
     const { startWhenAvailable } = await import('./start-when-available.ts')
     const started = await startWhenAvailable(config, untilAsked, startAll)
-    // The process was ended while it waited for its database.
+    // A signal ended the process while it waited for the database.
     if (!started) return exitCodes.ok
     const { app, server, workers, isFirst, fillDemo } = started
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
@@ -51,10 +51,10 @@ Settings without an option are environment variables: see "pinfold server config
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled)
       terminal.say('pinfold: the example organization was not added: the server already has organizations')
-    // A program that reads the next line may send requests at once.
+    // A program that reads the `ready` line may send requests at once.
     const end = untilAsked()
     terminal.print(`ready ${server.url}`)
-    // A failure of the next steps must not end a server that serves already.
+    // The server already accepts requests, so a failure of the next steps must not end it.
     await warnOfNames(app).catch((error: unknown) => app.log.warn('names of organizations were not checked', { error }))
     for (const one of config.formerNames) app.log.warn('setting has a deprecated name', one)
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
@@ -65,7 +65,7 @@ Settings without an option are environment variables: see "pinfold server config
     app.log.info('leaving', { ms: config.lameduckMs })
     await server.leave(config.lameduckMs)
     app.log.info('draining')
-    // Requests in flight may wait for a job, so the jobs end last, with the rest of the time for both.
+    // Requests in flight may wait for a job, so the jobs are stopped last. Requests and jobs share the drain time.
     const until = performance.now() + config.drainMs
     await server.close()
     await workers.close(Math.max(0, until - performance.now()))
@@ -73,7 +73,7 @@ Settings without an option are environment variables: see "pinfold server config
   },
 }
 
-/** Starts everything except the answers to requests. Closes all of it if a step fails. */
+/** Starts everything, but does not answer requests yet. If a step fails, closes everything. */
 async function startAll(config: Config, takePort: () => Port | undefined) {
   const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }, { listenProblem }] = await Promise.all([
     import('#create-app.ts'),
@@ -84,7 +84,7 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   ])
   await using failing = new AsyncDisposableStack()
   const app = failing.adopt(await createApp(config), (open) => open.close())
-  // Until this server is ready, commands must not find a former address.
+  // The stored address of the former server is removed, so commands do not call it before this server is ready.
   if (!app.db.shared) await app.db.tx((tx) => removeFact(tx, 'local_url'))
   const isFirst = (await readFact(app.db, 'url')) === undefined
   const bound = await bindServer(app, takePort()).catch((error: unknown) => {
@@ -96,7 +96,7 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   )
   await app.db.tx(async (tx) => {
     await writeFact(tx, 'url', server.url)
-    // With several servers, each stores its own in `nodes`.
+    // With PostgreSQL there may be several servers. Each stores its address in the table `nodes`.
     if (app.db.shared) return
     await writeFact(tx, 'local_url', server.localUrl)
     await writeFact(tx, 'local_network', ownNetwork())
@@ -105,7 +105,7 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   return { app, server, workers, isFirst, fillDemo }
 }
 
-/** Warns of organizations that have the name of a view. Pulls with this name go to the organization. */
+/** Warns of organizations whose name has the form of a view. A pull with such a name uses the organization, not the view. */
 async function warnOfNames({ db, log }: App): Promise<void> {
   const { organizationsNamedAsViews } = await import('#domains/iam/groups/groups.service.ts')
   const names = await organizationsNamedAsViews(db)
@@ -113,7 +113,10 @@ async function warnOfNames({ db, log }: App): Promise<void> {
     log.warn('organizations have the names of views, and pulls with these names use the organizations', { names })
 }
 
-/** Prints how the operator opens the console. Prints the link itself only on a terminal, where output is not stored. */
+/**
+ * Prints the command that opens the console as the operator. On a terminal, prints the link too. The link is a secret, so it is
+ * not written to files or logs.
+ */
 async function printEntrance(terminal: Terminal, app: App, url: string): Promise<void> {
   terminal.print(`To open the console as the operator: ${consoleCommand(app.config)}`)
   if (!terminal.isSeen) return
@@ -123,18 +126,21 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
 }
 
 /**
- * Caches compiled code for the next start, unless it is already cached beside the program. The cache is below the data folder, as
- * in an image, whose own folders are read-only.
+ * Caches compiled code for the next start, unless the program has a cache already. The cache is in the data folder, since the
+ * folders of the program may be read-only, as in the container image.
  */
 function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): void {
   if (NODE_COMPILE_CACHE === '' || getCompileCacheDir() !== undefined || !isWritableFolder(data)) return
   enableCompileCache(join(data, 'compiled'))
 }
 
-/** Commands take the lock for a moment to check if a server runs. */
+/** Time to wait for the lock, since commands take it briefly to check whether a server runs. */
 const lockWaitMs = 200
 
-/** Only one server may use a data folder; with PostgreSQL there may be several. */
+/**
+ * Takes the lock of the data folder, which only one server may use. With PostgreSQL, several servers may run, so there is no
+ * lock.
+ */
 function stayAlone({ database, data }: Config): Disposable {
   if (database !== '') return { [Symbol.dispose]: () => {} }
   try {
@@ -163,7 +169,10 @@ function lockOf(data: string): { release(): void } | undefined {
   }
 }
 
-/** SQLite sorts large data in a file. Without a folder for it, it would report the database as broken. */
+/**
+ * Throws if there is no folder for temporary files. SQLite writes large sorts to a file there. Without a folder, it would report
+ * that the database is broken.
+ */
 function requireTemporaryFolder(): void {
   const places = [process.env.SQLITE_TMPDIR, process.env.TMPDIR, '/var/tmp', '/usr/tmp', '/tmp', '.']
   if (places.some((place) => place && isWritableFolder(place))) return
@@ -182,13 +191,13 @@ function isWritableFolder(place: string): boolean {
 }
 
 /**
- * Throws unless the server fits the other servers and the database. The others can see it by now, so a server that starts later,
- * or a command that replaces the master key or deletes data, finds it.
+ * Throws unless this server fits the database and its other servers. This server is already announced in the database. So a
+ * server that starts later, or a command that replaces the master key or deletes data, notices it.
  */
 async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise<void> {
-  // Migrations may have run between the opening of the database and the announcement of this server.
+  // Another server may have run migrations after the database was opened and before this server was announced.
   await requireKnown(db, migrationIds())
-  // Tokens name the URL, so servers that share a database have the same; it may change when no other one is there.
+  // Tokens contain the URL, so all servers of a database must have the same URL. It may change only while no other server runs.
   const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined
   if (other) {
     throw new Error(
@@ -208,10 +217,10 @@ function consoleCommand({ database, data }: Config): string {
   return database ? `${pinfold} server console` : `${pinfold} server console --data ${quote(data)}`
 }
 
-/** Commands to copy and paste after the first start. They need a shell, curl and sed. */
+/** Commands that a user can paste after the first start. They need a shell, curl and sed. */
 function firstSteps(url: string, config: Config, demo: boolean): string {
   const pinfold = quote(relative(process.cwd(), program))
-  // Passwords and keys must not be printed, so only the names of these two settings are.
+  // These two settings contain secrets, so only their names are printed.
   const secrets = [config.database && 'PINFOLD_DATABASE', config.masterKey && 'PINFOLD_MASTER_KEY'].filter(Boolean)
   const same = secrets.length > 0 ? `, with the same ${secrets.join(' and ')}` : ''
   const token = config.database ? `${pinfold} token` : `${pinfold} token --data ${quote(config.data)}`

@@ -1,4 +1,5 @@
-// Start of a server whose PostgreSQL may be unavailable or read-only: the server waits, and its port answers so.
+// Start of a server whose PostgreSQL database may be unavailable or read-only. Meanwhile the server waits, and its port answers
+// 503.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Port } from '#api/port/open-port.ts'
 import type { Config } from '#config.ts'
@@ -8,12 +9,12 @@ import { checkDatabase } from '../../open-database.ts'
 
 const firstPauseMs = 250
 const longestPauseMs = 2000
-/** Number of failed starts, with a database that answers, after which the process exits. */
+/** Number of failed starts after which the process exits. Only starts for which the database answered are counted. */
 const mostStarts = 3
 
 /**
- * Starts once the database answers and accepts writes. Throws an error that waiting does not fix. Returns `undefined` if the
- * process was asked to end meanwhile. `start` gets a function that takes over the port, if it is already open.
+ * Starts as soon as the database answers and accepts writes. Throws errors that waiting does not fix. Returns `undefined` if a
+ * signal asked the process to end. `start` gets a function that takes over the port if it is already open.
  */
 export async function startWhenAvailable<T>(
   config: Config,
@@ -35,7 +36,7 @@ export async function startWhenAvailable<T>(
   }
 }
 
-/** The shortest time between two warnings with different reasons. */
+/** Minimum time between two warnings with different reasons. */
 const warnEveryMs = 60_000
 
 function createWaiting(config: Config, untilAsked: () => Promise<void>) {
@@ -48,7 +49,7 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
     async begin(error: unknown): Promise<void> {
       asked ??= untilAsked().then(() => 'asked')
       const reason = error instanceof Error ? error.message : String(error)
-      // An unstable database may fail with a different error each time.
+      // An unstable database may fail with a different error each time, so warnings about new reasons are limited too.
       const isNew = !warned || (reason !== warned.reason && performance.now() - warned.at >= warnEveryMs)
       if (isNew) {
         log.warn('waiting for the database', { error })
@@ -63,12 +64,12 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
         throw listenProblem(cause, config.listen)
       })
       open.answer(answerWaiting(config))
-      // Loaded by then, so that the start takes no longer than it has to.
+      // Loads the modules while the server waits, so the start is quick once the database answers.
       await Promise.all([import('#create-app.ts'), import('#api/server.ts'), import('#workers.ts')])
     },
-    /** Waits for a while, and returns true if the process was asked to end. */
+    /** Waits for a time. Returns true if a signal asked the process to end meanwhile. */
     isEnded: async (ms: number) => (await Promise.race([asked, sleep(ms)])) === 'asked',
-    /** The port continues to answer that the server is waiting, until its new owner answers. */
+    /** Hands over the open port. It answers that the server is waiting until the caller answers requests itself. */
     takePort(): Port | undefined {
       const taken = open
       open = undefined
@@ -81,7 +82,7 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
   }
 }
 
-/** Reasons why a server cannot use its address, by the code of the error. */
+/** Reasons why a server cannot listen on its address, by error code. */
 const problems: Record<string, string> = {
   EADDRINUSE: 'another program listens there; choose another address with --listen',
   EADDRNOTAVAIL: 'this machine does not have that address; choose another with --listen',
@@ -89,7 +90,7 @@ const problems: Record<string, string> = {
   EACCES: 'the system does not allow it, which is usual for ports below 1024; choose a higher port with --listen',
 }
 
-/** Adds a next step to the error of a listener. */
+/** Adds a next step to an error of a listener. */
 export function listenProblem(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
   return problem ? new Error(`cannot listen on ${host}:${port}: ${problem}`, { cause: error }) : error

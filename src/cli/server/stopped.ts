@@ -1,4 +1,4 @@
-// Check that no server runs, for commands that need this.
+// Check that no server runs, for commands that require this.
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
 import { livingNode, nodeBeats, startedSince } from '#db/nodes.ts'
@@ -7,16 +7,20 @@ import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 
 export type Stopped = {
-  /** A transaction of any size in which no server can start. Throws if a server has started since the check and still runs. */
+  /**
+   * Runs a transaction during which no server can start. Throws if a server has started since the check. The transaction may
+   * change any number of rows.
+   */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   release(): void
 }
 
-/** Throws if a server uses the database. With an embedded database, no server can start until the release. */
+/** Throws if a server uses the database. With an embedded database, no server can start until `release` is called. */
 export async function requireStopped(db: Db, { database, data, leaseMs }: Config): Promise<Stopped> {
   const lock = database === '' ? takeServeLock(join(data, 'serve.lock')) : undefined
   if (!lock && database === '') throw busy(`the data folder ${data} is in use`)
-  // Reads the heartbeats first: a server that appears while the others are watched must not count as an old silent one.
+  // Heartbeats are read before the check for running servers. A server that starts during the check is then not mistaken for one
+  // that has stopped.
   const still = await nodeBeats(db)
   const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
   if (alive) throw busy(`a server uses the database, with the URL ${alive.url}`)

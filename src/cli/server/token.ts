@@ -52,7 +52,7 @@ if that is not set, the last URL of the server. No sign-in is needed, so protect
   },
 }
 
-/** Uid of an identity by its uid or name; `undefined` if it does not exist. */
+/** Finds the uid of an identity by its uid or its name. Returns `undefined` if it does not exist. */
 async function identityNamed(
   terminal: Terminal,
   options: Options,

@@ -3,10 +3,10 @@ import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, type OptionSpec, type Options, outputOption, type Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
-/** The most findings that are printed; the rest is only counted. */
+/** Maximum number of findings that are printed. All findings are counted. */
 const mostTold = 1000
 
-/** Subject of each check. */
+/** Noun for the items of each check. */
 const about: Record<Check, string> = {
   blobs: 'blobs of the database have stored content',
   uploads: 'pieces of uploads have stored content',
@@ -29,7 +29,7 @@ const proofOptions: readonly OptionSpec[] = [
   { flags: '--open', summary: 'Accept a proof without the end of the assignment' },
 ]
 
-/** Verifies a proof of the digest of a tag, without a server. */
+/** Verifies a proof that a tag had a digest. Needs no server. */
 export const tagsVerify: Command = {
   arguments: [{ name: '<image>', summary: 'Image with tag and digest: registry.example.com/acme/app:1.0@sha256:…' }],
   details: `Verifies offline that the tag had the digest at --at, according to the transparency log of --policy. Needs no server and
@@ -40,7 +40,7 @@ Exits with 0 if the proof is valid. Exits with 3 if the proof shows the start of
   run: (terminal, options) => verifyImage(terminal, options),
 }
 
-/** Compares the database with the stored content. */
+/** Compares the database with the blob store. */
 export const verifyCommand: Command = {
   details: `Compares the database with the stored content. Servers may run meanwhile. By default the size of every blob is compared.
 With --hash the content of all blobs is read, which takes time. With --content a random share is read: a daily run with 1%
@@ -87,7 +87,7 @@ Checks: ${Object.keys(about).join(', ')}.`,
   },
 }
 
-/** The former command, which verified a proof if it was given an image. */
+/** Former command `verify`. With an image as argument, it verified a proof. */
 export const formerVerify: Command = {
   ...verifyCommand,
   arguments: [{ ...tagsVerify.arguments![0]!, name: '[image]' }],

@@ -1,4 +1,4 @@
-// Location of a bundle: a repository of a registry, or a folder in the OCI image layout.
+// Location of a bundle of vulnerability data: a repository of a registry, or a folder in the OCI image layout.
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -17,16 +17,19 @@ import { usageError } from '../framework/cli-error.ts'
 import { type Credentials, repositoryAt } from './registry-client.ts'
 
 export type BundleLocation = BundleContent & {
-  /** For people and for the state of a source; without credentials. */
+  /** URL without credentials, for messages and for the stored state of a data source. */
   url: string
   manifest(): Promise<Buffer>
   putDocument(content: Buffer): Promise<void>
   putLayer(layer: Descriptor, file: string, sent: (bytes: number) => void): Promise<void>
-  /** Comes last, when all content that it names is there. */
+  /** Writes the manifest. Called last, when all content that the manifest names is stored. */
   putManifest(content: Buffer): Promise<void>
 }
 
-/** Text that starts like a path is a folder; all other text names a repository. Throws CliError if it is neither. */
+/**
+ * Opens a location. A text that starts like a path is a folder; any other text is the name of a repository. Throws CliError for
+ * anything else.
+ */
 export async function bundleLocation(
   text: string,
   credentialsFor: (registry: string) => Promise<Credentials | undefined>,
@@ -68,7 +71,7 @@ function inRegistry(
 
 const layoutFile = JSON.stringify({ imageLayoutVersion: '1.0.0' })
 
-/** Folder with one bundle. A new bundle replaces the contents of the former one. */
+/** Folder with one bundle. Writing a new bundle removes the contents of the former one. */
 function layoutAt(folder: string): BundleLocation {
   const blobs = join(folder, 'blobs', 'sha256')
   const blobOf = (digest: string) => join(blobs, digest.slice('sha256:'.length))
@@ -125,7 +128,7 @@ function layoutAt(folder: string): BundleLocation {
   }
 }
 
-/** Replaces the file. A concurrent reader gets the old file or the new one. */
+/** Replaces the file. A concurrent reader gets either the old or the new content. */
 async function replace(file: string, content: Buffer | string): Promise<void> {
   await writeFile(`${file}.new`, content)
   await rename(`${file}.new`, file)
@@ -145,7 +148,7 @@ function bundlesIn(index: Buffer) {
   })
 }
 
-/** A folder that contains other files is not written to. */
+/** Throws if the folder contains files that do not belong to a bundle. */
 async function checkLayout(folder: string): Promise<void> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return []

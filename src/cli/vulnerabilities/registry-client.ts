@@ -1,5 +1,5 @@
-// Subset of the registry protocol for bundles. The password is sent to the registry and to its token service; never to the target
-// of a redirect.
+// Client of another registry, with the parts of the protocol that bundles need. Sends the password to the registry and to its
+// token service, but never to the target of a redirect.
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { WrongRecord } from '#sources/values.ts'
@@ -13,19 +13,22 @@ const copyMs = 600_000
 const maxToken = 64 * 1024
 
 type Repository = {
-  /** Reads the content at a path below the repository, of at most `most` bytes. */
+  /** Reads the content at a path of the repository. Throws if the content has more than `most` bytes. */
   read(path: string, most: number): Promise<Buffer>
   download(path: string, file: string, most: number): Promise<void>
-  /** Unless it is there already. */
+  /** Uploads a blob, unless the registry already has it. */
   putBlob(digest: string, content: Blob): Promise<void>
-  /** `sent` is called with the number of bytes that were sent. It starts again from 0 if the file is sent again. */
+  /** Uploads a file. Calls `sent` with the number of bytes sent so far, which starts again from 0 if the upload is repeated. */
   putFile(digest: string, file: string, sent: (bytes: number) => void): Promise<void>
   putManifest(reference: string, content: Buffer, mediaType: string): Promise<void>
 }
 
 type Request = { method?: string; headers?: Record<string, string>; body?: Blob | Buffer; ms?: number }
 
-/** Each function throws WrongRecord without secrets in its message. HTTP without TLS is only used on this machine. */
+/**
+ * Opens a client for one repository. Its functions throw WrongRecord, whose message has no secrets. HTTP without TLS is used only
+ * for a registry on this machine.
+ */
 export function repositoryAt(registry: string, path: string, credentials: Credentials | undefined): Repository {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(registry)
   const base = new URL(`${stays ? 'http' : 'https'}://${registry}/v2/${path}/`)
@@ -38,7 +41,7 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
         method,
         headers: { ...headers, ...given },
         ...(body ? { body: body instanceof Blob ? body : new Uint8Array(body) } : {}),
-        // Registries redirect downloads of blobs; uploads are not redirected. Fetch removes the header if the origin changes.
+        // Registries redirect only downloads. If the redirect leads to another origin, fetch removes the authorization header.
         redirect: method === 'GET' ? 'follow' : 'manual',
         signal: AbortSignal.timeout(ms),
       })
@@ -98,7 +101,7 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
   }
 }
 
-/** Blob that reports how much was read. Unlike a stream, it has a length. */
+/** Blob that reports how many bytes were read. Unlike a stream, a blob has a length. */
 class WatchedBlob extends Blob {
   readonly #sent: (bytes: number) => void
   constructor(content: Blob, sent: (bytes: number) => void) {
@@ -131,7 +134,7 @@ async function* bounded(answer: Response, most: number): AsyncGenerator<Uint8Arr
   }
 }
 
-/** Header for the challenge of the registry: the password, or a token of a token service. */
+/** Authorization header for the registry's challenge: the password, or a token from its token service. */
 async function authorize(
   challenge: string,
   scope: string,
@@ -156,7 +159,7 @@ async function authorize(
     const given: unknown = token ?? other
     if (answer.ok && typeof given === 'string' && /^[\x21-\x7e]+$/.test(given)) return `Bearer ${given}`
   } catch {
-    // The original error may contain credentials.
+    // The original error is not shown, since it may contain credentials.
   }
   throw new WrongRecord(
     `${realm.host} refused a token for ${base.host}${credentials ? '' : ', because no credentials are configured'}; run docker login ${base.host}`,

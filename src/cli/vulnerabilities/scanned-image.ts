@@ -1,4 +1,4 @@
-// Shared parts of the commands for vulnerabilities and packages of images.
+// Helpers that the commands for vulnerabilities and packages share.
 import { chunks } from '#lib/chunks.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
@@ -11,7 +11,10 @@ import { findImage, findTag, imageNameOf, pathsOf, type Repo } from '../registry
 export type Gap = { reason: string; subject: string; message: string }
 export type FoundImage = { repoUid: string; digest: string; tags: string[]; moreTags: boolean }
 
-/** An image that an argument names: `acme/app:1.0`, `acme/app@sha256:…`, or latest of `acme/app`. */
+/**
+ * Repository and digest of the image that an argument names: `acme/app:1.0`, `acme/app@sha256:…`, or `acme/app` for the tag
+ * latest.
+ */
 export async function digestOf(api: ApiReader, text: string): Promise<{ repo: string; digest: string }> {
   const [name = '', digest] = text.split('@')
   const { path, tag = 'latest' } = imageNameOf(name, registryOf(api.session))
@@ -28,14 +31,14 @@ export const scopeOption: OptionSpec = {
   former: ['--group <group>'],
 }
 
-/** The uid of the group that the option names; nothing without it. */
+/** Uid of the group in `--in`. Undefined without the option. */
 export async function scopeOf(api: ApiReader, { in: group }: Options): Promise<string | undefined> {
   return group === undefined ? undefined : groupOf(api, String(group))
 }
 
 const idsPerRequest = 50
 
-/** The images with the name to pull each by: its tags, or its digest where it has none. */
+/** Names by which each image can be pulled: its tags, or its digest if it has no tag. */
 export async function namesOfImages(api: ApiReader, images: readonly FoundImage[]): Promise<string[]> {
   const repos: Repo[] = []
   for (const some of chunks([...new Set(images.map(({ repoUid }) => repoUid))], idsPerRequest)) {
@@ -48,7 +51,7 @@ export async function namesOfImages(api: ApiReader, images: readonly FoundImage[
   })
 }
 
-/** Prints coverage gaps, so that nobody takes the results for complete. */
+/** Prints the coverage gaps, since without them the results look complete. */
 export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = ''): void {
   for (const { reason, subject, message } of gaps) {
     const about = [subject, message].filter(Boolean).join(': ')
@@ -56,13 +59,13 @@ export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = 
   }
 }
 
-/** Coverage of a result, as the server sends it. */
+/** Coverage of a result, in the form of the API. */
 export type Coverage = { state: string; unknownSeverity: number; summary: string }
 
-/** Images with coverage gaps, and true if there may be more of them. */
+/** Number of images with coverage gaps. If `moreUnknownImages` is true, there may be more such images. */
 type Unknown = { unknownImages: number; moreUnknownImages: boolean }
 
-/** Reads a list whose first page also has the number of images with coverage gaps. */
+/** Reads a list. Its first page also has the number of images with coverage gaps. */
 export async function imagesOf<T extends FoundImage>(
   api: ApiReader,
   path: string,

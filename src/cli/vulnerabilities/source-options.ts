@@ -1,4 +1,4 @@
-// Vulnerability sources that a command reads, and their location.
+// Options that select vulnerability data sources, and the locations that they are read from.
 import { OutgoingError, type OutgoingOptions } from '#lib/net/outgoing.ts'
 import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
@@ -21,14 +21,17 @@ export const sourceOptions: readonly OptionSpec[] = [
   { flags: '--mirror <url>', summary: 'URL of a mirror of the data sources; default: PINFOLD_VULNERABILITY_MIRROR' },
 ]
 
-/** `way`: where they may be asked at. Only a mirror, which the operator names, may have any address. Throws CliError. */
+/**
+ * Data sources of the options. `way` limits the addresses of outgoing requests: only a mirror, which the operator chooses, may
+ * have a private address. Throws CliError.
+ */
 export function sourcesOf(terminal: Terminal, options: Options): { sources: Source[]; way: OutgoingOptions } {
   const config = configOf(terminal, options)
   const given = options.mirror === undefined ? config.vulnerabilityMirror : String(options.mirror)
   const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
   const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources
   const sources = [...new Set(names)].map((name) => requireSource(name, mirror?.href ?? ''))
-  // HTTP is safe for requests that do not leave this machine.
+  // HTTP without TLS is allowed only for a mirror on this machine.
   const stays = mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname)
   return { sources, way: { allowed: privateAddresses(mirror ? [hostOf(mirror)] : []), allowHttp: stays } }
 }
@@ -48,8 +51,7 @@ export function messageOf(error: OutgoingError | WrongRecord): string {
 }
 
 /**
- * Credentials that Docker would send to the registry: the password of its file, or a token of ours. Returns undefined if there is
- * neither.
+ * Credentials for the registry: the password in Docker's file, or a token if it is the user's own server. Undefined without both.
  */
 export async function registryCredentials(
   terminal: Terminal,

@@ -55,7 +55,7 @@ image has a coverage gap there.`,
   },
 })
 
-/** The same, in the order in which other clients name the two. */
+/** The command `images diff`: the same comparison, with the base image first, as other clients expect. */
 export const imagesDiff: Command = {
   ...vulnerabilitiesCompare,
   arguments: [
@@ -64,7 +64,7 @@ export const imagesDiff: Command = {
   ],
 }
 
-/** Text for a comparison without differences, with the coverage gaps of both images. */
+/** Text for two images without differences, with the coverage gaps of both. */
 function noneText({ coverage, baseCoverage }: Comparison): string {
   const left = [
     ...(coverage && coverage.state !== 'COMPARED' ? [`image: ${coverage.summary}`] : []),

@@ -1,4 +1,4 @@
-// Admission policies: conditions that are checked when an image is pulled.
+// Commands for admission policies, whose conditions are checked when an image is pulled.
 
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -132,7 +132,7 @@ shows coverage gaps, and the number of findings of unknown severity that the pol
   },
 })
 
-/** Short description of a policy. */
+/** Short text that describes a policy. */
 function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }: Gate): string {
   if (cooldown) return `at least ${cooldown.minAgeDays} days old`
   if (supportWindow) return `at least ${supportWindow.minMonthsLeft} months until the end of life`

@@ -1,4 +1,4 @@
-// Images with a vulnerability or a package, and the packages of an image.
+// Commands that list images with a vulnerability or a package, and the packages of an image.
 import { apiCommand, printAnswer } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { outputOption } from '../framework/command.ts'
@@ -42,7 +42,7 @@ could not be read completely, and the coverage gaps. The exit code is 1 if no im
       const none = `no known image has ${query.vulnerability}`
       terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
     }
-    // A server of an earlier release has no such summary.
+    // A server of an earlier release does not send this summary.
     if (!isSaid || coverage === undefined) {
       sayUnknown(terminal.say, unknown)
       sayGaps(terminal.say, gaps)

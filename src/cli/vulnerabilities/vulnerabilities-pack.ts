@@ -1,4 +1,4 @@
-// Packs the data of sources into one artifact, for servers that reach none of the sources.
+// Command that packs the data of vulnerability sources into one OCI artifact, for servers that cannot reach the sources.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Accepted risks.
+// Commands for accepted risks.
 
 import { apiCommand } from '../framework/api-pages.ts'
 import { type Commands, outputOption } from '../framework/command.ts'

@@ -1,4 +1,4 @@
-// External scanners: their settings, and requests to scan an image.
+// Commands for external scanners: their settings, and requests to scan an image.
 import { readFileSync } from 'node:fs'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'

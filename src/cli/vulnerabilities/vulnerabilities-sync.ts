@@ -1,4 +1,4 @@
-// Updates the data of vulnerability sources, one after the other. A source that fails keeps its former data.
+// Command that updates the data of vulnerability sources, one after the other. If a source fails, its former data is kept.
 import { mkdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ function bySources(terminal: Terminal, options: Options): Way {
   return { sources, fetch: (source, last) => fetchSource(source, { outgoing, ...last }) }
 }
 
-/** A bundle lists its sources; --source selects some of them. */
+/** Reads the sources from a bundle. `--source` selects some of its sources. */
 async function byBundle(terminal: Terminal, options: Options): Promise<Way> {
   const place = await bundleLocation(String(options.from), (registry) =>
     registryCredentials(terminal, options, registry),
@@ -141,7 +141,7 @@ async function syncOne(
   }
 }
 
-/** Begins a reading at the server. */
+/** Starts a run for a source at the server. */
 async function apiSink(api: OperatorApi, { name, url, licence, ecosystems }: Source): Promise<RecordSink> {
   const source = { name, url, licence, ecosystems }
   const { run } = await api.post('/control/v1/vulnerabilitySources:begin', { source })
@@ -168,7 +168,7 @@ async function apiSink(api: OperatorApi, { name, url, licence, ecosystems }: Sou
   }
 }
 
-/** Errors that the server returns concern this reading alone, such as a second reading that replaced it. */
+/** Converts errors of the server that concern only this run, for example because a second run has replaced it. */
 async function ofReading<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -178,7 +178,7 @@ async function ofReading<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Record in the form of the sources, with the members of the API. */
+/** Record of a data source, with the member names of the API. */
 type Given = {
   id: string
   publishTime: string
@@ -187,7 +187,7 @@ type Given = {
   affected: readonly { qualifiers: object }[]
 }
 
-/** Rules for sending the records of one reading. */
+/** Import of the records of one run, for `sendSome`. */
 export function recordRules(run: unknown): Import {
   return {
     what: 'records',
@@ -197,7 +197,7 @@ export function recordRules(run: unknown): Import {
   }
 }
 
-/** A record as the API takes it. */
+/** Converts a record to the form of the API. */
 export function toRecord<R extends Given>(record: R, file: string): ImportRecord {
   const { publishTime, modifyTime, withdrawTime, affected, ...rest } = record
   const body = {
@@ -210,7 +210,7 @@ export function toRecord<R extends Given>(record: R, file: string): ImportRecord
   return { id: record.id, file: `${file}/${record.id}`, body, lineOf: () => 0 }
 }
 
-/** Rules for sending the ranks of one reading. */
+/** Import of the ranks of one run, for `sendSome`. */
 function rankRules(run: unknown): Import {
   return {
     what: 'ranks',
@@ -220,7 +220,7 @@ function rankRules(run: unknown): Import {
   }
 }
 
-/** A rank as the API takes it. */
+/** Converts a rank to the form of the API. */
 function toRank(rank: { cve: string }, file: string): ImportRecord {
   return { id: rank.cve, file: `${file}/${rank.cve}`, body: rank, lineOf: () => 0 }
 }

@@ -1,4 +1,4 @@
-// VEX statements about the vulnerabilities in an image, and the signers who are trusted with them.
+// Commands for VEX statements about vulnerabilities in an image, and for the signers whose statements are trusted.
 import { readFile } from 'node:fs/promises'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -20,7 +20,7 @@ type Signer = { uid: string; name: string; fingerprint: string; state: string; e
 
 const imageArgument = { name: '<image>', summary: 'Image: acme/app:1.0 or acme/app@sha256:…; default tag: latest' }
 
-/** The server lists no more of one image. */
+/** Maximum number of statements that the server lists for one image. */
 const mostStatements = 5000
 
 const list = apiCommand({
@@ -105,17 +105,17 @@ of the past do not change.`,
   },
 })
 
-/** More characters than the API takes. */
+/** Maximum length of a key file. The API's limit is lower. */
 const longest = 16_384
 
 async function keyIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw usageError(`${file} cannot be read: ${error.message}`)
   })
-  // A private key must not leave this machine.
+  // Throws for a private key, which must not leave this machine.
   if (text.includes('PRIVATE KEY'))
     throw usageError(`nothing was sent, because ${file} contains a private key; give the file with the public key`)
-  // Nor must a file that was named by mistake.
+  // Throws for a file that is no key, since the user may have named a secret file by mistake.
   if (!/-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(text) || text.length > longest) {
     throw usageError(`${file} does not contain a public key in PEM, which begins with -----BEGIN PUBLIC KEY-----`)
   }
@@ -139,7 +139,7 @@ export const vulnerabilitiesVex: Commands = {
     argument: 'Uid of the signer, as pinfold vulnerabilities vex signers shows it',
     reason: true,
     async text({ name, fingerprint }, api) {
-      // The same key can be trusted more than once, and then it still hides findings.
+      // Another signer with the same key may be trusted, and its statements still hide findings.
       const { items } = await api.list<Signer>(signerKind.path, signerKind.member, {}).catch(() => ({ items: [] }))
       const others = items.filter((one) => one.fingerprint === fingerprint).map(({ uid }) => uid)
       const also = others.length === 0 ? '' : `; its key is still trusted as ${others.join(', ')}`

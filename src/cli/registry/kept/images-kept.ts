@@ -1,4 +1,4 @@
-// Reasons why a manifest is kept, and the way to delete it anyway.
+// Command that shows why a manifest cannot be deleted yet, and how to delete it anyway.
 import { isDigest } from '#lib/digest.ts'
 import { apiCommand } from '../../framework/api-pages.ts'
 import type { ApiReader } from '../../framework/api-reader.ts'
@@ -11,7 +11,7 @@ import { findImage, findTag, imageNameOf } from '../image-names.ts'
 type Kept = { reason?: string; until?: string; rule?: string; tags?: string[]; keptWith?: string; digest: string }
 type Named = { repo: string; path: string; digest: string }
 
-/** `acme/app@sha256:…` or `acme/app:tag`; without either the digest is empty. */
+/** Reads `acme/app@sha256:…` or `acme/app:tag`. For an image with neither, the digest is empty. */
 async function manifestNamed(api: ApiReader, text: string): Promise<Named> {
   const at = text.indexOf('@')
   const digest = at < 0 ? '' : text.slice(at + 1)

@@ -1,4 +1,4 @@
-// Deletion plans of retention policies: create, read and apply.
+// Commands that create, show and apply deletion plans of retention policies.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUid } from '#lib/uid.ts'
 import { type Answer, apiCommand } from '../../framework/api-pages.ts'
@@ -41,13 +41,13 @@ const planArgument = [
   { name: '<plan>', summary: 'Deletion plan: its uid, or its scope for the latest plan: ORG, ORG/FOLDER or ORG/NAME' },
 ]
 const pollMs = 200
-/** Milliseconds to wait for a plan, which a server creates and applies beside its other work. */
+/** Maximum time to wait for a plan. The server creates and applies plans in the background. */
 const longestMs = 10 * 60_000
 
-/** The most plans of a group that are searched; an organization has 20 at a time. */
+/** Maximum number of a group's plans that are searched. An organization has at most 20 plans at a time. */
 const mostLooked = 200
 
-/** Uid of a plan. A group or repository selects its latest plan. */
+/** Uid of a plan. If a group or a repository is given, the uid of its latest plan. */
 async function planNamed(api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
   const hint = `to list plans: pinfold policies retention plans list\nto create one: pinfold policies retention plans create ${given}`
@@ -159,7 +159,7 @@ function whyOf({ why, until = '', partOf = '' }: Deletion): string {
   return why === 'PART' ? `part of ${partOf}` : 'not one of the last digests'
 }
 
-/** State of the plan, and the next step. */
+/** Text with the state of the plan, and the next step. */
 function summaryOf(made: Plan): string {
   const {
     uid,
