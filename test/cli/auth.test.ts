@@ -356,7 +356,7 @@ test('never sends a token unencrypted, and does not print text that is not a tok
     [plain.code, plain.stderr],
     [
       78,
-      'pinfold: nothing was sent: tokens are sent over https only, and http://registry.example is not https\npinfold: give --api or PINFOLD_API an https:// URL\n',
+      'pinfold: nothing was sent: tokens are sent over https only, and http://registry.example is not https\npinfold: set --api or PINFOLD_API to an https:// URL\n',
     ],
   )
   const wrong = await login('--api', 'nonsense', '--identity-token', it.file)

@@ -160,7 +160,7 @@ test('names a project with malformed data and skips it completely, and imports t
     'bad-encoding': [{ headers: { 'content-encoding': 'gzip' }, body: 'x' }, /the response is compressed/],
     'bad-utf8': [{ body: new Uint8Array([0x22, 0xff, 0x22]) }, /the response is not UTF-8 text/],
     'bad-list': [{ body: [] as object }, /must be an object/],
-    'bad-name': [projectPage('other', '1'), /name: must be the project/],
+    'bad-name': [projectPage('other', '1'), /name: must be bad-name/],
     'bad-files': [{ body: { name: 'bad-files', files: 'none' } }, /files: must be a list/],
     'bad-file': [
       page((body) => Object.assign(body, { name: 'bad-file' }).files.push(7)),

@@ -134,7 +134,7 @@ test('shows the protection of a tag or a digest, and deletes a protected manifes
   await pusher.pushImage('acme/kept', 'v1')
   assert.match((await done('images', 'protection', `acme/kept@${old.digest}`)).stdout, /^protected by +nothing$/m)
   const tagged = (await done('images', 'protection', 'acme/kept:v1')).stdout
-  assert.match(tagged, /^protected by +only its tags: no deletion plan includes it, .*\ntags +v1\n$/m)
+  assert.match(tagged, /^protected by +tags only: deletion plans skip manifests with tags, .*\ntags +v1\n$/m)
   await done('policies', 'retention', 'create', 'long', '--in', 'acme/kept', '--forever', '--mode', 'enforce')
   const said = (await done('images', 'protection', `acme/kept@${old.digest}`)).stdout
   assert.match(said, /^protected by +the date that a retention policy guarantees$/m)

@@ -72,7 +72,7 @@ export function checkDestination({ protocol, hostname, origin }: URL): void {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && stays)) return
   const why = `tokens are sent over https only, and ${plain(origin)} is not https`
-  throw new CliError(exitCodes.config, `nothing was sent: ${why}\ngive --api or PINFOLD_API an https:// URL`)
+  throw new CliError(exitCodes.config, `nothing was sent: ${why}\nset --api or PINFOLD_API to an https:// URL`)
 }
 
 /**

@@ -25,7 +25,7 @@ const closed: Why = {
 }
 const noTls: Why = {
   says: 'the server there does not use TLS',
-  next: 'if TLS is not wanted, give --api or PINFOLD_API a URL with http://',
+  next: 'if TLS is not wanted, set --api or PINFOLD_API to a URL with http://',
 }
 const untrusted: Why = {
   says: 'this machine does not trust its certificate',
@@ -33,7 +33,7 @@ const untrusted: Why = {
 }
 const otherName: Why = {
   says: 'its certificate is for another host name',
-  next: 'give --api or PINFOLD_API a host name of the certificate',
+  next: 'set --api or PINFOLD_API to a URL with a host name of the certificate',
 }
 const ended: Why = { says: 'its certificate has expired', next: 'ask the operator of the server to renew it' }
 

@@ -27,10 +27,9 @@ export function metadataPath(name: string): string {
 export function readMetadata(name: string, text: string): LibraryRecord {
   const { groupId, artifactId, versioning } = metadataOf(text)
   const [group, artifact] = name.split(':')
-  if (groupId !== undefined && groupId !== group)
-    throw new WrongValue('groupId', 'must be the group that was asked for')
+  if (groupId !== undefined && groupId !== group) throw new WrongValue('groupId', `must be ${group}`)
   if (artifactId !== undefined && artifactId !== artifact) {
-    throw new WrongValue('artifactId', 'must be the artifact that was asked for')
+    throw new WrongValue('artifactId', `must be ${artifact}`)
   }
   const versions = (versioning as Metadata | undefined)?.versions as { version?: unknown[] } | undefined
   const listed = (versions?.version ?? []).map((version, i) => {

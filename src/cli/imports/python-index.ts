@@ -20,7 +20,7 @@ export function readProjects(document: unknown): string[] {
 /** Reads one project of the index. Ignores files that belong to no version, such as installers. */
 export function readProject(name: string, document: unknown): LibraryRecord {
   const { name: told, files, versions } = objectAt(document, '')
-  if (projectName(textAt(told, 'name')) !== name) throw new WrongValue('name', 'must be the project that was asked for')
+  if (projectName(textAt(told, 'name')) !== name) throw new WrongValue('name', `must be ${name}`)
   const spellings = spellingsOf(versions)
   const found = new Map<string, VersionFile[]>()
   for (const [i, one] of listAt(files, 'files').entries()) {

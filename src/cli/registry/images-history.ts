@@ -115,7 +115,10 @@ async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
 function neverWas(path: string, tag: string | undefined, digest: Options[string]): string {
   if (tag === undefined && digest === undefined) return `${path} has never had a tag`
   const list = `pinfold tags list ${path} lists its current tags`
-  if (digest !== undefined) return `${tag ? `the tag ${tag}` : 'no tag'} of ${path} has ever had the digest ${digest}`
+  if (digest !== undefined)
+    return tag
+      ? `${path}:${tag} has never had the digest ${digest}`
+      : `no tag of ${path} has ever had the digest ${digest}`
   return `${path} has never had a tag ${tag}\n${list}`
 }
 

@@ -52,7 +52,7 @@ function rowsOf(digest: string, { reason = '', until = '', rule = '', tags = [],
       'protected by',
       by ??
         (tags.length > 0
-          ? 'only its tags: no deletion plan includes it, but users with permission can delete it'
+          ? 'tags only: deletion plans skip manifests with tags, but users with permission can delete this one'
           : 'nothing'),
     ],
     ['until', by === undefined ? '' : until || 'no end date'],
