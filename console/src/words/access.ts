@@ -20,7 +20,7 @@ const bindings = {
     some.length === 0 ? 'To list identities, run: pinfold identities list' : some.join('; '),
   remove: 'Remove',
   removeRoleOf: (role: string, who: string) => `Remove role ${role} from ${who}`,
-  removeRoleText: 'Requests that need this role are refused within a second.',
+  removeRoleText: 'Requests that need this role are denied within one second after the removal.',
 }
 
 const explanations = {

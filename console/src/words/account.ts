@@ -18,7 +18,7 @@ export const account = {
   pushAndPull: 'push and pull',
   pullOnly: 'pull',
   revokeOf: (name: string) => `Revoke ${name}`,
-  revokeText: 'Programs that use this token are refused within a second.',
+  revokeText: 'The token stops working within one second after it is revoked.',
   pendingInvitations: 'Pending invitations',
   noPendingInvitations: 'You have no pending invitations.',
   invitedBy: 'Invited by',

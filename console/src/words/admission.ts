@@ -49,7 +49,8 @@ const policies = {
   exploited: 'known to be exploited',
   foundBefore: (days: number) => `found more than ${counted(days, 'day')} ago`,
   orUnscanned: 'or content that could not be scanned',
-  deleteGateText: 'The policy is no longer checked. Images that it denied can be pulled within a second.',
+  deleteGateText:
+    'The policy is no longer checked. One second after the deletion, the images that it denied can be pulled.',
 }
 
 const results = {

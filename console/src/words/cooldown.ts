@@ -4,7 +4,7 @@ import { counted } from './format.ts'
 export const cooldown = {
   cooldownPolicies: 'Cooldown policies',
   cooldownText:
-    'A cooldown policy holds back images that are too young from the identities that run them. It applies to all pulls, by tag and by digest.',
+    'A cooldown policy sets a minimum age for the images that some identities can pull. It applies to pulls by tag and by digest.',
   noCooldownPolicies: 'There are no cooldown policies yet. Users with pull permission can pull new images at once.',
   newCooldownPolicy: 'New cooldown policy',
   appliesTo: 'Applies to',
@@ -16,9 +16,9 @@ export const cooldown = {
   holdAge: 'Hold time',
   countFrom: 'Age',
   countFroms: {
-    COUNT_FROM_UNSPECIFIED: 'time under this tag',
-    TAG: 'time under this tag',
-    REPO: 'time under any tag of the repository',
+    COUNT_FROM_UNSPECIFIED: 'time since the pulled tag got the digest',
+    TAG: 'time since the pulled tag got the digest',
+    REPO: 'time since any tag of the repository got the digest',
   },
   tooYoungImages: 'Images that are too young',
   cooldownModes: {
@@ -27,7 +27,7 @@ export const cooldown = {
     SERVE_OLDER: 'serve an older image instead',
     DENY: 'deny the pull',
   },
-  deleteCooldownText: 'Images that the policy holds back can be pulled within a second.',
+  deleteCooldownText: 'One second after the deletion, the images that the policy holds back can be pulled.',
   tooYoungTags: 'Recently updated tags that are too young',
   allOldEnough: (count: number) =>
     count === 0

@@ -25,7 +25,7 @@ export const frame = {
     j: 'select the next row',
     k: 'select the previous row',
     Enter: 'open the selected row',
-    c: 'copy the image of the selected row with its digest',
+    c: 'copy the image name and digest of the selected row',
     '?': 'show this help',
   },
   keysOn: 'Use keyboard shortcuts',

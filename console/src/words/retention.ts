@@ -52,7 +52,7 @@ const plans = {
   applyPlan: 'Apply',
   applyPlanOf: (scope: string) => `Apply the deletion plan of ${scope}`,
   applyPlanText: (amount: string) =>
-    `This deletes ${amount} permanently. The server checks each manifest again first, and skips those that are kept by now.`,
+    `This deletes ${amount} permanently. Before that, the server checks each manifest again. It skips a manifest that must be kept because of a change since the plan was made.`,
   plannedDeletions: 'Planned deletions',
   planCut: 'The plan has reached the limit of 100,000 manifests. To delete the rest, create another plan afterwards.',
   nothingPlanned: 'The plan deletes nothing: all manifests are kept, or no retention policy applies to them.',
