@@ -1,23 +1,23 @@
-// Rules of the audit of dependencies, without network access. Shapes are those of package-lock.json (version 3) and of `npm audit
-// --json` (version 2).
+// Rules of the dependency audit, without network access. The types describe package-lock.json (version 3) and the output of `npm
+// audit --json` (version 2).
 
 export type Lock = { packages: Record<string, LockedPackage> }
 type LockedPackage = { version?: string; license?: string; integrity?: string; dev?: boolean; link?: boolean }
 
 export type Report = { auditReportVersion: 2; vulnerabilities: Record<string, { via: (string | Via)[] }> }
-/** An advisory. Where a package is only affected through another, `via` has the name of that one. */
+/** An advisory. If a package is affected only through another package, `via` has the name of the other one. */
 type Via = { source: number; name: string; title: string; url: string; severity: string; range: string }
 
 export type Rules = {
-  /** SPDX identifiers of the licenses that runtime dependencies may have. */
+  /** SPDX identifiers of licenses that runtime dependencies may have. */
   licenses: readonly string[]
-  /** Advisories that do not concern us, each with the reason and the last day on which it holds. */
+  /** Advisories that are accepted, each with the reason and the last day of the acceptance. */
   accepted: readonly { id: string; reason: string; until: string }[]
 }
 
 const grave = new Set(['high', 'critical'])
 
-/** `today` is a date such as 2026-08-01. Problems fail an audit; notes do not. */
+/** Compares advisories with the rules. `today` is a date such as 2026-08-01. A problem fails the audit; a note does not. */
 export function auditAdvisories(report: Report, rules: Rules, today: string): { problems: string[]; notes: string[] } {
   const [problems, notes]: [string[], string[]] = [[], []]
   const advisories = new Map<string, Via>()
@@ -37,12 +37,12 @@ export function auditAdvisories(report: Report, rules: Rules, today: string): { 
   return { problems, notes }
 }
 
-/** The last part of an advisory's address, such as GHSA-xxxx-xxxx-xxxx. */
+/** Last part of an advisory's URL, such as GHSA-xxxx-xxxx-xxxx. */
 function idOf({ source, url }: Via): string {
   return /[^/]+$/.exec(url)?.[0] ?? String(source)
 }
 
-/** Problems in package-lock.json: content without a checksum, and licenses that are not accepted. */
+/** Problems in package-lock.json: packages without a checksum, and licenses that are not accepted. */
 export function auditLock({ packages }: Lock, { licenses }: Rules): string[] {
   return Object.entries(packages).flatMap(([path, { version, license, integrity, dev, link }]) => {
     if (path === '' || link) return []
@@ -53,7 +53,7 @@ export function auditLock({ packages }: Lock, { licenses }: Rules): string[] {
   })
 }
 
-/** Checks that an SPDX expression can be met with the licenses of the list. */
+/** True if the accepted licenses can satisfy an SPDX expression. */
 export function isAllowed(expression: string, licenses: readonly string[]): boolean {
   const words = expression.match(/[()]|[^\s()]+/g) ?? []
   let at = 0
@@ -76,7 +76,7 @@ export function isAllowed(expression: string, licenses: readonly string[]): bool
   return either() && at === words.length
 }
 
-/** Problems of the rules themselves. */
+/** Problems in the file of rules itself. */
 export function checkRules({ licenses, accepted }: Rules): string[] {
   const wrong = accepted.filter(({ id, reason, until }) => !id || !reason || !/^\d{4}-\d{2}-\d{2}$/.test(until ?? ''))
   const problems = wrong.map(

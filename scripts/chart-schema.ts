@@ -1,15 +1,15 @@
-// Schema of the values of the Helm chart. Helm checks them before it installs anything, so a misspelled setting is refused there
-// and does not keep a server from starting.
+// Schema of the Helm chart's values. Helm checks the values before an installation. So Helm refuses a misspelled setting, which
+// would otherwise keep the server from starting.
 import { formerOnes, settings } from '#config.ts'
 
 type Schema = Record<string, unknown>
 
-/** Settings that the chart has values of its own for. */
+/** Settings that the chart sets from values with other names. */
 const ofChart = [
   ...['PINFOLD_LISTEN', 'PINFOLD_URL', 'PINFOLD_DATA', 'PINFOLD_BLOBS', 'PINFOLD_DATABASE', 'PINFOLD_MASTER_KEY'],
   ...['PINFOLD_TLS_CERT', 'PINFOLD_TLS_KEY', 'PINFOLD_METRICS_LISTEN', 'PINFOLD_MIGRATE_AT_START'],
 ]
-/** Settings that belong into a secret of the cluster. */
+/** Settings that must be in a Kubernetes secret. */
 const secrets = ['PINFOLD_MASTER_KEY_NEW', 'PINFOLD_METRICS_TOKEN']
 
 const text: Schema = { type: 'string' }
@@ -28,10 +28,10 @@ const secretKey: Schema = {
 }
 const fromSecret = only({ existingSecret: text, key: text })
 
-/** Seconds that the chart adds to the time in which a pod has to end. */
+/** Seconds that the chart adds to the server's own time to stop, for the pod's grace period. */
 const added = ['PINFOLD_LAMEDUCK_MS', 'PINFOLD_DRAIN_MS']
 
-/** `values.schema.json` of the chart, made from the table of settings. */
+/** Text of the chart's `values.schema.json`, made from the table of settings. */
 export function chartSchema(): string {
   const current = Object.values(settings).map(({ env }) => env)
   const names = [...current, ...formerOnes()].filter((name) => !ofChart.includes(name))

@@ -1,4 +1,4 @@
-// `npm run check`: types, lint and format, prose, house rules. Runs all of them, then fails if one did.
+// `npm run check`: types, lint and format, prose, house rules. Runs all checks, then fails if one of them failed.
 import { run } from './run.ts'
 
 const results = [

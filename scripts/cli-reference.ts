@@ -1,4 +1,4 @@
-// Reference of all commands of the command line, made from their table.
+// Generator of the command-line reference, from the table of commands.
 import { commands } from '../src/cli/commands.ts'
 import { formerNames, replaced } from '../src/cli/former-names.ts'
 import { callerOptions } from '../src/cli/framework/api-pages.ts'
@@ -6,7 +6,7 @@ import type { Command, OptionSpec } from '../src/cli/framework/command.ts'
 
 const { summaries, headings } = commands
 const isGroup = (path: string): boolean => Object.keys(summaries).some((other) => other.startsWith(`${path} `))
-/** Text for a cell of a table. */
+/** Escapes a text for a table cell. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '\\<')
 const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
 

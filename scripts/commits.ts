@@ -1,11 +1,11 @@
-// `bin/pinfold-node scripts/commits.ts [RANGE]`: checks the subjects of commits, of the last 30 unless a range is given.
+// `bin/pinfold-node scripts/commits.ts [RANGE]`: checks commit subjects. Default: the last 30 commits.
 import { spawnSync } from 'node:child_process'
 import { problemsOf } from './commits/subjects.ts'
 import { root } from './run.ts'
 
 const [range] = process.argv.slice(2)
 const which = range === undefined ? ['-n', '30'] : [range]
-// A machine that checks may have the checkout of another user.
+// Git refuses a checkout that belongs to another user, as on a build machine, unless it is named as safe.
 const log = ['-c', 'safe.directory=*', 'log', '--no-merges', '--format=%h %s', ...which]
 const { status, stdout, stderr } = spawnSync('git', log, { cwd: root, encoding: 'utf8' })
 if (status !== 0) {

@@ -1,12 +1,12 @@
-// Build of the console: the two files and the picture that the server serves, and the licenses of their packages.
+// Build of the console: its script, its styles and its icon, and the licenses of its packages.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
 
-/** The most that browsers are sent, compressed, in bytes. */
+/** Maximum size of the console's script and styles in bytes, compressed as browsers receive them. */
 export const consoleBudget = { 'console.js': 80_000, 'console.css': 15_000 }
 
-/** The files of `gen/console` by name. */
+/** Files of `gen/console`, by name. */
 export function consoleFiles(root: string): Record<string, string> {
   const { outputFiles, metafile } = buildSync({
     absWorkingDir: root,
@@ -38,7 +38,7 @@ function packageOf(input: string): string | undefined {
   return /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]
 }
 
-/** License of each package, word for word. */
+/** License text of each package, unchanged. */
 function licenses(root: string, names: readonly string[]): string {
   const texts = names.map((name) => {
     const folder = join(root, 'node_modules', name)

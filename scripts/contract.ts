@@ -1,4 +1,4 @@
-// `npm run contract`: writes the descriptor set, with imports and options, for tools that hold it against the contract.
+// `npm run contract`: writes the API contract as a descriptor set, with imports and options, for other tools.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { must, root } from './run.ts'

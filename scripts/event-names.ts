@@ -1,10 +1,10 @@
-// Short names for the events of the contract, by which the code speaks of them: `iam.group.created`.
+// Generator of short names for event types, such as `iam.group.created`, which the code uses.
 import { readFileSync } from 'node:fs'
 import { createFileRegistry, type DescFile, fromBinary, getOption, hasOption } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { emitted, event } from '#gen/pinfold/annotations/annotations_pb.ts'
 
-/** The text of `gen/event-names.ts`. Throws when two types would have the same name. */
+/** Text of `gen/event-names.ts`. Throws if two event types have the same short name. */
 export function eventNames(descriptorSet: string): string {
   const files = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(descriptorSet))).files
   const types = new Set([...files].flatMap(typesOf))

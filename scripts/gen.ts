@@ -1,5 +1,4 @@
-// `npm run gen [FOLDER]`: everything that is made from something else. With a folder, writes there instead, so that a test
-// can compare.
+// `npm run gen [FOLDER]`: writes all generated files. With a folder, writes them there, so that a test can compare them.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { chartSchema } from './chart-schema.ts'
@@ -20,7 +19,7 @@ mkdirSync(join(out, 'build'), { recursive: true })
 const contract = join(out, 'build/contract.binpb')
 must('buf', ['build', '-o', contract])
 write('gen/event-names.ts', eventNames(contract))
-// These load the server, which may import types that were just made.
+// These modules load the server, which may import types that were generated above. So they are imported only now.
 const { mcpTools } = await import('./mcp-tools.ts')
 const { openApi } = await import('./openapi.ts')
 const { cliPage } = await import('./cli-reference.ts')

@@ -1,4 +1,4 @@
-// Descriptions of the tools for agents: titles and texts from the comments of the contract, schemas from its messages.
+// Descriptions of MCP tools. Titles and texts come from the comments of the contract, and schemas from its messages.
 import { readFileSync } from 'node:fs'
 import {
   createFileRegistry,
@@ -21,7 +21,7 @@ import { version as release } from '#version.ts'
 import { behaviourOf } from './openapi-annotations.ts'
 import { comments, type Schema, scalarSchema, wellKnown } from './schemas.ts'
 
-/** `file` is a descriptor set with source information. */
+/** Descriptions of all tools. `file` is a descriptor set with source information. */
 export function mcpTools(file: string): ToolTexts {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(file)))
   const commentOf = comments(registry)
@@ -61,7 +61,7 @@ export function mcpTools(file: string): ToolTexts {
     annotations: annotationsOf(method),
   })
 
-  // The descriptors that the server has come without comments.
+  // The generated descriptors of the server have no comments, so the comments are read from the file.
   const tools = buildEndpoints(services).filter(isTool)
   const texts = tools.map(({ desc: { parent, localName } }) => {
     const method = registry.getService(parent.typeName)!.method[localName]!
@@ -74,7 +74,7 @@ function enumOf(desc: DescEnum): Schema {
   return { type: 'string', enum: desc.values.filter(({ number }) => number !== 0).map(({ name }) => name) }
 }
 
-/** Only what members there are: what they mean stands with the inputs and in the pages of reference. */
+/** Output schemas have only the names of members. The inputs and the reference pages explain what they mean. */
 function outputOf(desc: DescMessage, within: readonly DescMessage[]): Schema {
   const known = wellKnown[desc.typeName]
   if (known) return known
@@ -97,7 +97,9 @@ function fieldSchema(
   return value
 }
 
-/** An agent reads all of this, and no number of the contract comes near the ends of its type. */
+/**
+ * Agents read the whole schema, so ranges of numbers are left out. The contract's numbers are far from the limits of their types.
+ */
 function shortSchema(type: ScalarType): Schema {
   const schema = scalarSchema(type)
   return schema.type === 'integer' ? { type: 'integer' } : schema

@@ -7,7 +7,7 @@ import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabili
 
 type Http = { httpMethod: string; path: string; body: string }
 
-// Options of the contract in the terms of OpenAPI.
+// Options of the contract, in terms of OpenAPI.
 
 export function httpOf(method: DescMethod): Http[] {
   if (!hasOption(method, http)) return []
@@ -24,7 +24,7 @@ export function behaviourOf(field: DescField): { readOnly: boolean; writeOnly: b
   }
 }
 
-/** Checks that an element of a repeated message can be written as a query parameter. */
+/** True if an element of a repeated message can be written as a query parameter. */
 export function hasQueryForm(field: DescField): boolean {
   return hasOption(field, query_form)
 }
@@ -36,7 +36,7 @@ export function extensionsOf(method: DescMethod): Record<string, unknown> {
   return { 'x-pinfold-capabilities': mode.value.capabilities.map(capabilityName), ...emitted }
 }
 
-/** Names of capabilities in comments, such as `CAP_IAM_GROUPS_LIST`. */
+/** Pattern for names of capabilities in comments, such as `CAP_IAM_GROUPS_LIST`. */
 export const capabilityNames: ReadonlySet<string> = new Set(
   CapabilitySchema.values.map((value) => getOption(value, capability).name),
 )

@@ -1,4 +1,4 @@
-// The headers by which a client says what its write is meant for, as the documents of OpenAPI have them.
+// Request headers for conditional writes, such as If-Match, in the OpenAPI documents.
 import type { DescMethod } from '@bufbuild/protobuf'
 import { buildSubjects, isRead } from '#api/conditions/subjects.ts'
 import { buildEventTable } from '#api/event-table.ts'
@@ -31,12 +31,12 @@ export const headers: Record<string, Schema> = {
   ETag: { description: 'Version of the resource.', schema: { type: 'string' } },
 }
 
-/** The headers that a method looks at. */
+/** Headers that a method reads. */
 export function conditionsOf(method: DescMethod): Schema[] {
   const endpoint = byName.get(fullNameOf(method))
   if (!endpoint?.handler || isRead(endpoint) || endpoint.method.access.mode === 'open') return []
   const subject = subjects.of(endpoint)
-  // Methods that create a resource if there is none find it by other means than its uid.
+  // Methods that create a resource if it is missing, and find it by other fields than its uid.
   const makes = subject && subject.shows.desc.output !== subject.resource
   const { IfMatch, IfNoneMatch, IdempotencyKey } = parameters
   return [...(subject ? [IfMatch] : []), ...(makes ? [IfNoneMatch] : []), IdempotencyKey]

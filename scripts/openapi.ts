@@ -1,5 +1,5 @@
-// An OpenAPI 3.1 document for each version of the API, made from the descriptors of the contract: paths from
-// google.api.http, schemas from messages, descriptions from comments.
+// OpenAPI 3.1 document for each version of the API. Paths come from google.api.http, schemas from messages, and descriptions from
+// comments.
 import { readFileSync } from 'node:fs'
 import {
   createFileRegistry,
@@ -22,14 +22,14 @@ import { answerHeadersOf, conditionsOf, headers } from './openapi-conditions.ts'
 import { comments, jsonNames, type Schema, scalarSchema, summaryOf, wellKnown } from './schemas.ts'
 
 const errorStatus = 'google.rpc.Status'
-/** Objects have names of ours, because each generator of clients makes up its own for one that has none. */
+/** All objects have names, since generators of clients would each invent a different name for an object without one. */
 const objects: Record<string, Schema> = {
   'google.protobuf.Empty': { type: 'object' },
   'google.protobuf.Any': { type: 'object', properties: { '@type': { type: 'string' } }, required: ['@type'] },
 }
-/** A message as the text of one query parameter; the description says what stands for what. */
+/** Schema of a message that is the text of one query parameter. The description explains the form of the text. */
 const formSchema: Schema = { type: 'string', pattern: '^[^:]+(:[^,]+(,[^,]+)*)?$' }
-/** Header of a client of server-sent events that reconnects. */
+/** Header that a client of server-sent events sends when it reconnects. */
 const lastEventId: Schema = {
   name: 'Last-Event-ID',
   in: 'header',
@@ -38,10 +38,13 @@ const lastEventId: Schema = {
   schema: { type: 'string' },
 }
 
-/** Packages that have no second version, since the first serves both. */
+/** Packages without a second version: their first version is part of both documents. */
 const ofBoth = /^pinfold\.platform\.(?:auth|oidc)\./
 
-/** `file` is a descriptor set with source information. Services of our own packages are part of version 2. */
+/**
+ * Document of one API version. `file` is a descriptor set with source information. Services of our own packages are part of
+ * version 2.
+ */
 export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(file)))
   const services = allServices
@@ -69,14 +72,14 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
   const fieldSchema = (field: DescField, suffix: string): Schema => {
     const value = valueSchema(field as never, suffix)
     if (field.fieldKind === 'map') {
-      // As protobuf calls its entries, so that it is the name of nothing else.
+      // Suffix of map entries in protobuf, so no message has the same name.
       const name = `${field.parent.typeName}.${capitalised(field.jsonName)}Entry${suffix}`
       schemas[name] = { type: 'object', additionalProperties: value }
       return reference(name)
     }
     return field.fieldKind === 'list' ? { type: 'array', items: value } : value
   }
-  /** `suffix` is `Patch` for the body of an update, where nothing is required. */
+  /** Name of a message's schema. The suffix `Patch` is for the body of an update, where no member is required. */
   const messageSchema = (desc: DescMessage, suffix = ''): Schema => {
     const known = wellKnown[desc.typeName]
     if (known) return known
@@ -89,7 +92,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
     const required: string[] = []
     for (const field of desc.fields) {
       const { readOnly, writeOnly, isRequired } = behaviourOf(field)
-      // Version 1 has `null` for messages that are not set.
+      // Version 1 sends `null` for messages that are not set.
       const isNullable = versionOfType(desc.typeName) === 'v1' && isPlainMessage(field)
       const value = fieldSchema(field, suffix)
       properties[field.jsonName] = {
@@ -104,7 +107,9 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
     return reference(name)
   }
 
-  /** Query parameters: what neither the path nor the body fills; nested messages with dots. */
+  /**
+   * Query parameters: all fields that are neither in the path nor in the body. Fields of nested messages have names with dots.
+   */
   const parametersOf = (desc: DescMessage, bound: (name: string) => boolean, prefix = ''): Schema[] =>
     desc.fields.flatMap((field) => {
       if (prefix === '' && bound(field.name)) return []
@@ -173,7 +178,7 @@ export function openApi(file: string, version: 'v1' | 'v2'): Schema {
 
   const bindings = services.flatMap((service) => {
     return service.methods.flatMap((method) => {
-      // The second path of a method is another operation, with a name of its own.
+      // The second path of a method is a separate operation, so it needs its own name.
       const id = (i: number) => `${titles.get(service)}_${method.name}${i === 0 ? '' : i + 1}`
       return httpOf(method).map((http, i) => ({ service, method, operationId: id(i), ...http }))
     })
@@ -235,7 +240,7 @@ function titlesOf(services: readonly DescService[]): ReadonlyMap<DescService, st
 
 const variable = /\{([^=}]+)(?:=[^}]*)?\}/g
 
-/** Paths that differ only in the names of their variables are one path to OpenAPI; such a variable gets a shared name. */
+/** For OpenAPI, paths that differ only in names of variables are the same path. So these variables get one common name. */
 function variableNames(paths: readonly string[], shared: string): (path: string) => string[] {
   const shapeOf = (path: string) => path.replace(variable, '{}')
   const byShape = new Map<string, string[]>()

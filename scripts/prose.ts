@@ -15,7 +15,7 @@ const all = spawnSync('git', ['-c', 'safe.directory=*', 'ls-files'], { cwd: root
   .stdout.split('\n')
   .filter((file) => kinds.test(file) && !file.startsWith('gen/') && !file.startsWith('docs/api/'))
 const checked = JSON.parse(readFileSync(join(root, 'scripts/prose/checked.json'), 'utf8')) as string[]
-/** Files and folders; those behind "!" are left out. */
+/** Files and folders to check. A "!" before a name excludes it. */
 const isChecked = (file: string) =>
   checked.some((one) => file === one || (one.endsWith('/') && file.startsWith(one))) && !checked.includes(`!${file}`)
 

@@ -1,4 +1,4 @@
-// The pages of reference in docs/api: a page for each service, with every method and an example that was executed.
+// Generator of the reference pages in docs/api. Each service has a page with every method, and with examples that were executed.
 import { readFileSync } from 'node:fs'
 import {
   createFileRegistry,
@@ -24,7 +24,7 @@ type Example = { verb: string; path: string; body?: object; status: number; resp
 const notice = '<!-- Written by `npm run gen`. -->\n'
 const examplesFile = new URL('../test/data/examples.json', import.meta.url)
 
-/** Text by file name. `file` is a descriptor set with source information. */
+/** Texts of the pages by file name. `file` is a descriptor set with source information. */
 export function referencePages(file: string): Record<string, string> {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(file)))
   const commentOf = comments(registry)
@@ -64,7 +64,7 @@ function pageName({ typeName }: DescService): string {
   return `${typeName.replace(/^pinfold\.(?:platform\.)?/, '')}.md`
 }
 
-/** In which of the parts of the index a service stands. */
+/** Part of the index in which a service is listed. */
 const parts: Record<string, RegExp> = {
   'Version 2': /^pinfold\.platform\.[a-z]+\.v2\./,
   'Both versions: tokens and accounts': /^pinfold\.platform\.(?:auth|oidc)\./,
@@ -130,7 +130,7 @@ function requestText({ input }: DescMethod): string {
   return names.join(', ') || 'empty'
 }
 
-/** Errors in the comment, and errors of every method of this kind. */
+/** Errors in the comment of a method, and errors that every method of its kind has. */
 function errorsOf({ method: { access }, desc }: Endpoint, comment: string): string[] {
   const always = [
     ...(access.mode === 'open' ? [] : ['UNAUTHENTICATED']),

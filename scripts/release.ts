@@ -1,6 +1,6 @@
-// `npm run release -- VERSION [--no-image]`: makes a release from a clean checkout: version, changelog, commit, tag, and in
-// build/release the sources, the container image and their checksums. It sends nothing anywhere; the commands that it prints at
-// the end do. Problems are reported before anything is changed.
+// `npm run release -- VERSION [--no-image]`: makes a release from a clean checkout. Sets the version, completes the changelog,
+// commits and tags. Writes the sources, the container image and their checksums to build/release. Publishes nothing, but prints
+// the commands that do. Reports problems before it changes anything.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
 const read = (name: string) => readFileSync(name, 'utf8')
 const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8', maxBuffer: 1 << 30 }).trim()
 
-/** Returns the release to make. Throws with every problem that prevents it. */
+/** Returns the release to make. If something prevents it, throws an error with all problems. */
 function plan(): { version: string; changelog: string; notes: string } {
   const [version = ''] = positionals
   const current = (JSON.parse(read('package.json')) as { version: string }).version
@@ -34,7 +34,7 @@ function plan(): { version: string; changelog: string; notes: string } {
   return { version, changelog, notes: notes.trim() }
 }
 
-/** The chart, which has the version of what it installs. */
+/** File of the chart, whose version is the version of the server that it installs. */
 const chart = 'examples/chart/Chart.yaml'
 
 function writeVersion(version: string, changelog: string): void {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root: string = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '')
 
-/** Runs a tool of the project with our Node first on the PATH; answers with its exit code. */
+/** Runs a tool of the project, with the project's Node first on the PATH. Returns its exit code. */
 export function run(command: string, args: readonly string[], env: Record<string, string> = {}): number {
   const path = [join(root, 'node_modules/.bin'), join(process.execPath, '..'), process.env.PATH].join(delimiter)
   const done = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env, PATH: path } })
@@ -12,7 +12,7 @@ export function run(command: string, args: readonly string[], env: Record<string
   return done.status ?? 1
 }
 
-/** As `run`, but a failure ends the script. */
+/** Runs a tool like `run`. If the tool fails, ends the script. */
 export function must(command: string, args: readonly string[], env: Record<string, string> = {}): void {
   const code = run(command, args, env)
   if (code !== 0) process.exit(code)

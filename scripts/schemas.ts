@@ -1,4 +1,4 @@
-// Schemas and comments of the contract's fields, for everything that is generated from it.
+// Schemas and comments of the contract's fields, for all generators.
 import { type AnyDesc, type FileRegistry, ScalarType } from '@bufbuild/protobuf'
 import { getComments } from '@bufbuild/protoplugin'
 import { camelCase } from '#lib/fields.ts'
@@ -27,18 +27,18 @@ export function scalarSchema(type: ScalarType): Schema {
 
 type Commented = Exclude<AnyDesc, { kind: 'file' | 'extension' }>
 
-/** The comment above something of the contract, with names as JSON has them; empty when there is none. */
+/** Comment above an element of the contract, with field names as in JSON. Empty if there is none. */
 export function comments(registry: FileRegistry): (desc: Commented) => string {
   const camel = jsonNames(registry)
   return (desc) => camel(getComments(desc).leading?.replace(/^ /gm, '').trim() ?? '')
 }
 
-/** The start of a comment, up to where its first sentence ends or explains itself. */
+/** First sentence of a comment, up to its end or its colon. */
 export function summaryOf(comment = ''): string {
   return comment.replace(/\s+/g, ' ').replace(/[.;:](?: .*)?$/, '')
 }
 
-/** Writes the names of fields in a comment as JSON has them; capabilities look the same and stay. */
+/** Replaces field names in a comment by their JSON names. Names of capabilities look the same and are not replaced. */
 export function jsonNames(registry: FileRegistry): (text: string) => string {
   const fields = new Set<string>()
   for (const type of registry)

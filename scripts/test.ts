@@ -1,6 +1,6 @@
-// `npm test [FILE or FOLDER…]`: the tests on SQLite, and also on PostgreSQL when PINFOLD_TEST_DATABASE names one.
-// `npm test -- --postgresql`: only on PostgreSQL.
-// `npm run test:quick [FILE…]`: on SQLite, only the test files that changed code can affect, the nearest first.
+// `npm test [FILE or FOLDER…]`: runs the tests on SQLite, and also on PostgreSQL if PINFOLD_TEST_DATABASE names one. `npm test --
+// --postgresql`: only on PostgreSQL. `npm run test:quick [FILE…]`: on SQLite, only the test files that changed code can affect,
+// nearest first.
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
@@ -10,12 +10,12 @@ import { expectedMs, keyOf, readDurations, writeDurations } from './test/duratio
 import { runUnits, type Unit } from './test/pool.ts'
 import { createProgress } from './test/progress.ts'
 
-// Compiled code is kept between runs, as bin/pinfold keeps it.
+// Compiled code is cached between runs, as in bin/pinfold.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/pinfold')
 
-/** These open no database, so that another engine changes nothing for them. */
+/** These tests open no database, so they run only once. */
 const withoutDatabase = /^(?:src\/(?!db\/)|test\/(?:house|scripts)\/)/
-/** A test file that cannot share its process with others says so, and why, in a comment that begins like this. */
+/** Beginning of the comment in a test file that needs its own process. The reason follows. */
 const ownProcess = /^\/\/ Own process: \S/m
 
 const flags = ['--quick', '--postgresql']
@@ -28,7 +28,7 @@ const given = named.flatMap(filesOf)
 
 const durations = readDurations()
 
-/** A file that was named, or the test files of a folder. */
+/** Test files of an argument: the named file, or all test files of the folder. */
 function filesOf(name: string): string[] {
   const path = relative(root, resolve(name))
   const inFolder = all.filter((file) => file.startsWith(`${path}/`))
@@ -54,7 +54,7 @@ const onPostgres = postgres === '' ? [] : files.filter((file) => given.length > 
 const onSqlite = onlyPostgres ? [] : files
 const units = [...unitsOf(onSqlite, 'SQLite', ''), ...unitsOf(onPostgres, 'PostgreSQL', postgres)]
 if (isQuick) console.log(`${changed.length} changed files can affect ${files.length} of ${all.length} test files`)
-// The order of the units is that of their durations: here the nearest tests take the highest.
+// The pool runs the longest units first, so the nearest tests get the highest durations.
 if (isQuick) for (const [at, unit] of units.entries()) unit.expectedMs = units.length - at
 
 const write = (text: string) => void process.stdout.write(text)
@@ -62,7 +62,7 @@ const progress = createProgress(units, write, process.stdout.isTTY ? process.std
 const known = new Set(all)
 const failed = new Set<Unit>()
 const timer = setInterval(progress.show, 1000)
-/** Many tests wait for a process or for the network, and leave a core to others meanwhile. */
+/** Many tests wait for a process or the network and use no processor meanwhile, so there are more workers than cores. */
 const size = Math.min(units.length, Math.max(2, availableParallelism()) + 1)
 await runUnits(units, size, {
   told(unit, report) {
@@ -80,6 +80,6 @@ clearInterval(timer)
 writeDurations(durations)
 progress.end()
 const { passed, failed: failures } = progress.counts
-// A quick run may have nothing to do; any other one that finds no test is wrong.
+// A quick run may find no tests to run. Any other run without tests is an error.
 const isNothing = passed === 0 && !(isQuick && units.length === 0)
 process.exitCode = failures > 0 || isNothing ? 1 : 0

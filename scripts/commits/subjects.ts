@@ -1,15 +1,15 @@
-/** The most characters of a subject. */
+/** Maximum length of a subject in characters. */
 const maxLength = 72
-/** The component, or several of them, and what the commit does. */
+/** Form of a subject: one or more components, a colon, and what the commit does. */
 const form = /^(?:[a-z0-9][a-z0-9./-]*)(?:, [a-z0-9][a-z0-9./-]*)*: (\S+)/
-/** First words that end like other forms of a verb, and are imperatives. */
+/** Imperatives that look like another form of a verb, such as `embed`. */
 const imperatives = new Set(
   'address bring discuss embed exceed express feed focus guess miss need pass process proceed seed string succeed'.split(
     ' ',
   ),
 )
 
-/** The problems of a subject; empty when it is as CONTRIBUTING.md asks. */
+/** Problems of a subject. Empty if the subject follows CONTRIBUTING.md. */
 export function problemsOf(subject: string): string[] {
   const problems: string[] = []
   const length = [...subject].length

@@ -1,4 +1,4 @@
-// Libraries of the operating system that Node needs: the C and C++ libraries, as Debian packages with checksums in base.json.
+// System libraries that Node needs: the C and C++ libraries, as Debian packages with checksums in base.json.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,10 +11,12 @@ export type DebianPackage = { name: string; version: string; sha256: string }
 const lockFile = new URL('base.json', import.meta.url)
 const names = ['gcc-12-base', 'libc6', 'libgcc-s1', 'libstdc++6']
 
-/** The user that the server runs as. */
+/** User that the server runs as. */
 export const userId = 65_532
 
-/** The packages as the lock has them, unpacked; with `update` the newest ones, which are written to the lock. */
+/**
+ * Unpacked packages, in the versions of the lock file. With `update`, takes the newest versions and writes them to the lock file.
+ */
 export function baseEntries(
   architecture: Architecture,
   { work, sources, update }: { work: string; sources: string; update: boolean },
@@ -72,7 +74,7 @@ function packageOf(path: string): DebianPackage & { path: string } {
   return { path, name: field('Package'), version: field('Version'), sha256 }
 }
 
-/** Folders of its own, so that it needs no rights and leaves the machine's packages alone. */
+/** apt gets separate folders, so it needs no root rights and does not change the machine's packages. */
 function aptOptions(folder: string, architecture: Architecture, sources: string): string[] {
   const options = {
     'APT::Architecture': architecture,

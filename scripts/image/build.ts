@@ -1,6 +1,6 @@
-// `npm run image [-- --out DIR]`: the container image for amd64 and arm64 as an OCI layout, without a daemon and without
-// root. It needs npm, git, apt-get and dpkg-deb. The same input makes the same digests; `--update-base` takes the newest
-// packages of the operating system and writes them to base.json.
+// `npm run image [-- --out DIR]`: builds the container image for amd64 and arm64 as an OCI layout. Needs no daemon and no root
+// rights, but npm, git, apt-get and dpkg-deb. The same input gives the same digests. `--update-base` takes the newest system
+// packages and writes them to base.json.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,11 +43,11 @@ function configOf(architecture: Architecture, version: string, diffIds: string[]
       ExposedPorts: { '8080/tcp': {} },
       Env: [
         'PATH=/usr/local/bin',
-        // As others say it too: what is printed here is kept.
+        // Common variable of container images. The program then assumes that its output is stored, even on a terminal.
         'container=oci',
         'PINFOLD_LISTEN=0.0.0.0:8080',
         'PINFOLD_DATA=/var/lib/pinfold',
-        // SQLite needs room for temporary files, and the root may be read-only.
+        // SQLite needs a folder for temporary files, and the root file system may be read-only.
         'TMPDIR=/var/lib/pinfold',
         'MALLOC_ARENA_MAX=2',
         'MALLOC_MMAP_THRESHOLD_=131072',
@@ -60,7 +60,8 @@ function configOf(architecture: Architecture, version: string, diffIds: string[]
       WorkingDir: '/var/lib/pinfold',
       StopSignal: 'SIGTERM',
       Labels: { 'org.opencontainers.image.version': version, 'org.opencontainers.image.licenses': 'Apache-2.0' },
-      // Not of OCI; docker and podman read it all the same. Kubernetes has probes of its own.
+      // Health check of Docker images. It is not part of the OCI specification, but docker and podman use it. Kubernetes has its
+      // own probes.
       Healthcheck: {
         Test: ['CMD', ...program, 'health'],
         Interval: 30e9,
@@ -121,7 +122,7 @@ try {
   const manifests = built.map(([manifest]) => manifest!)
   const index = layout.putJson(types.index, { schemaVersion: 2, mediaType: types.index, manifests })
   const named = { ...index, annotations: { 'org.opencontainers.image.ref.name': 'latest' } }
-  // The images themselves are below the index; what refers to them would not be found if it were not named here.
+  // Clients find the images through the index. Their referrers are found only if index.json of the layout names them.
   layout.close([named, ...built.flatMap(([, ...attached]) => attached)])
   for (const { digest, platform } of manifests) console.log(`${platform!.os}/${platform!.architecture} ${digest}`)
   console.log(`index ${index.digest}`)

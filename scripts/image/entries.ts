@@ -1,10 +1,10 @@
-// Files of a layer, in a fixed order, with one time and one owner, so that equal files give equal bytes.
+// Files of a layer. Order, time and owner are fixed, so equal files give equal bytes.
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { pack } from 'tar-stream'
 
 export type Entry = {
-  /** From the root of the image, without a slash at either end. */
+  /** Path from the root of the image, without a slash at either end. */
   path: string
   mode: number
   content?: Buffer
@@ -13,7 +13,10 @@ export type Entry = {
   owner?: number
 }
 
-/** All below a folder that `keeps` wants, at `at` in the image. Executable files stay so; nothing else is taken of modes. */
+/**
+ * Files below a folder that `keeps` accepts, for the path `at` of the image. Executable files stay executable; other mode bits
+ * are not kept.
+ */
 export function entriesBelow(folder: string, at: string, keeps: (path: string) => boolean = () => true): Entry[] {
   const entries: Entry[] = []
   const walk = (below: string): void => {
@@ -35,7 +38,7 @@ export function entriesBelow(folder: string, at: string, keeps: (path: string) =
   return entries
 }
 
-/** A tar of them, with the folders that they are in. */
+/** Tar archive of the files, and of the folders that contain them. */
 export async function tarOf(entries: readonly Entry[], time: Date): Promise<Buffer> {
   const all = new Map<string, Entry>()
   for (const entry of entries) {

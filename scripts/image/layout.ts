@@ -1,4 +1,4 @@
-// An OCI image layout in a folder.
+// Writer of an OCI image layout.
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ export function openLayout(folder: string) {
   return {
     put,
     putJson,
-    /** A document that refers to a manifest, so that clients find it there. */
+    /** Adds a document with a manifest as its subject, so that clients find it as a referrer. */
     attach(subject: Descriptor, artifactType: string, document: object): Descriptor {
       const { mediaType, digest, size } = subject
       const config = put(types.empty, Buffer.from('{}'))

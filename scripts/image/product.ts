@@ -1,4 +1,4 @@
-// Files of the product in the image: Node, the production packages of package-lock.json, and our own files.
+// Files of the product in the image: Node, the production packages of package-lock.json, and the files of this repository.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const place = 'opt/pinfold'
 const ownFiles = ['LICENSE', 'NOTICE', 'CHANGELOG.md', 'package.json', 'README.md', 'SECURITY.md']
 const ownFolders = ['src', 'gen', 'docs', 'proto']
 
-/** npm installs for the platform into a folder of its own; its scripts do not run. */
+/** npm installs the packages of the platform into a separate folder, without running their scripts. */
 export function productEntries(root: string, architecture: Architecture, work: string): Product {
   const { cpu, node } = platforms[architecture]
   const folder = join(work, `npm-${architecture}`)
@@ -27,7 +27,7 @@ export function productEntries(root: string, architecture: Architecture, work: s
   })
   const modules = join(folder, 'node_modules')
   const { packages } = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as Installed
-  // Prebuilt add-ons are for another engine (Bare), on all of its platforms; Node loads none.
+  // Prebuilt add-ons for the engine Bare are left out, since Node does not load them.
   const isModule = (path: string) => !/^\.|\/prebuilds\//.test(path) && !path.startsWith(`${node}/`)
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   const nodeFolder = join(modules, node)
@@ -48,7 +48,7 @@ export function productEntries(root: string, architecture: Architecture, work: s
   }
 }
 
-/** In the place of bin/pinfold, which needs a shell. */
+/** Replaces bin/pinfold, which needs a shell. */
 const program: Entry[] = [
   {
     path: `${place}/bin/pinfold`,
@@ -58,7 +58,7 @@ const program: Entry[] = [
   { path: 'usr/local/bin/pinfold', mode: 0o777, link: `/${place}/bin/pinfold` },
 ]
 
-/** Only what git knows, so that what lies around in a checkout never gets into an image. */
+/** Takes only files that git tracks, so that no other file of a checkout gets into an image. */
 function tracked(root: string): Entry[] {
   const list = execFileSync('git', ['ls-files', '-z', '--', ...ownFiles, ...ownFolders], {
     cwd: root,

@@ -1,5 +1,5 @@
-// Statements about an image: its packages in SPDX 2.3, and its origin as SLSA provenance 1. They depend only on the image, so
-// they are the same bytes each time.
+// Statements about an image: an SBOM in SPDX 2.3, and SLSA provenance 1. They depend only on the image, so the same image gives
+// the same bytes.
 import type { DebianPackage } from './base.ts'
 import { type Architecture, platforms } from './platforms.ts'
 import type { NpmPackage } from './product.ts'
@@ -35,7 +35,7 @@ function partsOf({ architecture, debian, npm }: Ingredients): Part[] {
   ]
 }
 
-/** `digest` is that of the image's manifest. */
+/** `digest` is the digest of the image's manifest. */
 export function sbomOf(given: Ingredients, digest: string, created: string): object {
   const parts = partsOf(given)
   const purl = `pkg:oci/pinfold@${encodeURIComponent(digest)}?arch=${given.architecture}`
@@ -74,7 +74,10 @@ export function sbomOf(given: Ingredients, digest: string, created: string): obj
   }
 }
 
-/** `source` is the SHA-256 of the layer with our own files; `commit` is left out where there are changes beyond it. */
+/**
+ * `source` is the SHA-256 of the layer with the files of this repository. `commit` is left out if the checkout has uncommitted
+ * changes.
+ */
 export function provenanceOf(given: Ingredients, digest: string, source: string, commit: string | undefined): object {
   return {
     _type: 'https://in-toto.io/Statement/v1',

@@ -1,18 +1,18 @@
 // Rules for prose, from CONTRIBUTING.md: openings with a noun, standard terms, short sentences, American spelling.
 import type { Text } from './texts.ts'
 
-/** A problem of a sentence, and the rule that finds it. */
+/** Problem of a sentence, and the rule that finds it. */
 export type Problem = {
   rule: 'opening' | 'term' | 'length' | 'repetition' | 'spelling' | 'abbreviation'
   message: string
 }
 
-/** The most words of a sentence. */
+/** Maximum number of words in a sentence. */
 export const maxWords = 30
 
 const noNoun =
   /^(?:What|Who|Whoever|Whom|Whose|Whatever|Whichever|Which|Those|That (?:of|which)|Of(?! (?:these|them)\b)|So (?:many|much))\b/
-/** Openings of a comment or of the name of a test that name nothing, either. */
+/** Other openings of comments and test names that do not name a thing. */
 const noNounOfCode = /^(?:That|How|Where|Wherever|Whether)\b/i
 
 /** Words to avoid, and the standard term. */
@@ -44,7 +44,7 @@ const british = new RegExp(
   ].join('|')})\\b`,
   'gi',
 )
-/** Words that are spelled like that in American English, too. */
+/** Words that American English spells in this way too. */
 const alike = /is[mt](?:s|ic)?$/i
 
 const known = new Set(
@@ -68,7 +68,7 @@ export function sentencesOf(text: string): string[] {
 
 export const wordsOf = (sentence: string): string[] => sentence.match(/[\p{L}\p{N}][\p{L}\p{N}'’_.-]*/gu) ?? []
 
-/** The problems of a text, in the order in which its sentences have them. */
+/** Problems of a text, in the order of its sentences. */
 export function problemsOf({ kind, text }: Pick<Text, 'kind' | 'text'>): Problem[] {
   const problems: Problem[] = []
   const add = (rule: Problem['rule'], message: string) => void problems.push({ rule, message })

@@ -4,7 +4,7 @@ import type { Text } from './texts.ts'
 
 type Found = Text & { file: string }
 
-/** Kinds of texts in a sample: how many, and which texts of which files. */
+/** Kinds of texts in a sample, with their number and a filter for files and texts. */
 const parts: readonly { name: string; count: number; has(text: Found): boolean }[] = [
   { name: 'Comments', count: 60, has: ({ kind }) => kind === 'comment' },
   { name: 'Test names', count: 40, has: ({ kind }) => kind === 'test name' },
@@ -18,7 +18,7 @@ const parts: readonly { name: string; count: number; has(text: Found): boolean }
 ]
 const pages = 5
 
-/** Lines of the sample that a seed draws: texts of each kind, and names of pages of the docs. */
+/** Lines of the sample for a seed: texts of each kind, and names of documentation pages. */
 export function sampleOf(seed: string, texts: readonly Found[]): string[] {
   const rank = (text: string) => createHash('sha256').update(`${seed}\n${text}`).digest('hex')
   const drawn = <T>(items: readonly T[], keyOf: (item: T) => string, count: number): T[] =>

@@ -1,6 +1,6 @@
-// Comments and strings of a TypeScript file. Regular expressions are passed over.
+// Scanner for comments and strings of a TypeScript file. It skips regular expressions.
 
-/** Position of a comment, and whether it stands alone on its line. */
+/** A comment, its position, and whether it is alone on its line. */
 type Place = { start: number; end: number; isBlock: boolean; isAlone: boolean }
 /** A string or a template. Expressions in a template are replaced by "CODE". */
 type StringText = { start: number; text: string }
@@ -8,18 +8,18 @@ type StringText = { start: number; text: string }
 /** Words that a regular expression may follow. */
 const beforeExpression = /(?:^|[^\w$.])(?:return|typeof|case|of|in|do|else|yield|await|void|throw|new|delete)$/
 
-/** Comments and strings in the order in which they end. Each line with `//` is one comment. */
+/** Comments and strings, in the order of their ends. Each `//` line is one comment. */
 export function scan(content: string): { comments: Place[]; strings: StringText[] } {
   const comments: Place[] = []
   const strings: StringText[] = []
-  /** Templates that are open, the innermost last, with the depth of braces in their expression. */
+  /** Open templates, the innermost last. Each has the depth of braces in its expression. */
   const templates: { start: number; parts: string[]; depth: number }[] = []
   let at = 0
   const skipTo = (pattern: RegExp): void => {
     pattern.lastIndex = at
     at = pattern.exec(content) ? pattern.lastIndex : content.length
   }
-  /** Passes over text of the innermost template, up to its end or its next expression. */
+  /** Skips text of the innermost template, up to its end or its next expression. */
   const template = (): void => {
     const open = templates.at(-1)!
     const start = at
@@ -58,7 +58,7 @@ export function scan(content: string): { comments: Place[]; strings: StringText[
   return { comments, strings }
 }
 
-/** True if the slash begins a regular expression and is no division. */
+/** True if the slash begins a regular expression. False if it is a division. */
 function isExpression(content: string, slash: number): boolean {
   const before = content.slice(Math.max(0, slash - 200), slash).trimEnd()
   return before === '' || /[(,=:[!&|?{};+\-*%~^<>]$/.test(before) || beforeExpression.test(before)

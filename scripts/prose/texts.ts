@@ -1,10 +1,10 @@
-// Prose of a file: paragraphs of Markdown, comments, names of tests and messages. Code is left out.
+// Prose of a file: paragraphs of Markdown, comments, test names and messages. Code is left out.
 import { scan } from './scan.ts'
 
-/** A piece of prose: where it begins, and what it is. Code in it is replaced by "CODE". */
+/** A piece of prose, its line and its kind. Code in the text is replaced by "CODE". */
 export type Text = { line: number; kind: 'docs' | 'comment' | 'test name' | 'message'; text: string }
 
-/** The pieces of prose of a file, by the ending of its name. */
+/** Prose of a file. The file extension selects the reader. */
 export function textsOf(path: string, content: string): Text[] {
   if (path.endsWith('.md')) return ofMarkdown(content)
   if (path.endsWith('.proto')) return comments(content)
@@ -12,11 +12,11 @@ export function textsOf(path: string, content: string): Text[] {
   return [...comments(content), ...(isProduct ? messages(content) : testNames(content))]
 }
 
-/** Words of SQL and of the syntax of regular expressions, of paths and of code. */
+/** Words of SQL, and syntax of regular expressions, paths and code. */
 const noProse =
   /\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|WHERE|JOIN|VALUES|FROM|SET|ORDER BY|PRAGMA)\b|\bAS "|(?:\.com .*){3}|[{}<>=]|\\[sdw(]|\(\?/
 
-/** Strings of at least four words in lower case: help, errors, logs and the texts of the console. */
+/** Strings of at least four words in lower case: help texts, errors, log messages and console texts. */
 function messages(content: string): Text[] {
   const texts: Text[] = []
   for (const { start, text } of scan(content).strings) {
@@ -33,7 +33,7 @@ function messages(content: string): Text[] {
   return texts
 }
 
-/** Paragraphs, list items and table cells, without headings, blocks of code and comments of HTML. */
+/** Paragraphs, list items and table cells. Headings, code blocks and HTML comments are left out. */
 function ofMarkdown(content: string): Text[] {
   const texts: Text[] = []
   let fence = ''
@@ -77,13 +77,13 @@ function plain(text: string): string {
     .replace(/https?:\/\/\S+/g, 'CODE')
 }
 
-/** Comments. Lines of comments that follow each other are one comment. */
+/** Comments. Consecutive `//` lines are one comment. */
 function comments(content: string): Text[] {
   const texts: Text[] = []
   for (const { start, words } of wholeComments(content)) {
     const line = content.slice(0, start).split('\n').length
     for (const paragraph of words.split(/\n\s*\n/)) {
-      // Lines that are indented are commands.
+      // Indented lines of a comment are commands.
       const prose = paragraph.replace(/^ {2,}.*$/gm, '')
       const text = plain(prose).replace(/\s+/g, ' ').trim()
       if (!/[a-z]/i.test(text) || /^(?:biome-ignore|@ts-|#|eslint|buf:lint)/.test(text)) continue
@@ -106,7 +106,7 @@ function wholeComments(content: string): { start: number; words: string }[] {
   return found
 }
 
-/** The first argument of `test(…)`, where it is written in place. */
+/** First argument of `test(…)`, if it is a literal. */
 function testNames(content: string): Text[] {
   return [...content.matchAll(/^[ \t]*(?:await )?(?:test|t\.test)\(\s*(['`])((?:(?!\1)[^\\\n]|\\.)*)\1/gm)].map(
     (match) => ({

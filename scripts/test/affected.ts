@@ -4,10 +4,10 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { root } from '../run.ts'
 
-/** Changes to these can affect every test. */
+/** Files whose changes can affect every test. */
 const everything = /^(package(-lock)?\.json|tsconfig\.json|bin\/.*|scripts\/(test|run)\b.*)$/
 
-/** Files that differ from the branch that this one started from: committed, not committed, and new ones. */
+/** Files that differ from the branch that this one started from. Includes uncommitted and untracked files. */
 export function changedFiles(): string[] {
   const git = (...args: string[]) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean)
@@ -20,12 +20,12 @@ function startOf(git: (...args: string[]) => string[]): string {
   try {
     return git('merge-base', 'HEAD', 'origin/main')[0] ?? 'HEAD'
   } catch {
-    // A repository without that branch, such as one that was just made.
+    // A new repository may not have that branch.
     return 'HEAD'
   }
 }
 
-/** The tests of `tests` that load or read one of the changed files, those with the fewest imports between first. */
+/** Test files that load or read a changed file. Tests with the fewest imports between them and the change come first. */
 export function affectedTests(tests: readonly string[], changed: readonly string[]): string[] {
   if (changed.some((file) => everything.test(file))) return [...tests]
   const importers = new Map<string, string[]>()
@@ -38,10 +38,10 @@ export function affectedTests(tests: readonly string[], changed: readonly string
   return [...reached].filter((file) => wanted.has(file))
 }
 
-/** An import of types is gone before the code runs. */
+/** Type imports are removed before the code runs. */
 const typesOnly = /^(?:import|export) type [^'"]*?from '[^']+'/gm
 
-/** Files that a file names in quotes: imports, and files it reads or runs. */
+/** Files that a file names in quotes: its imports, and files that it reads or runs. */
 function usedBy(file: string): Set<string> {
   const text = readFileSync(join(root, file), 'utf8').replace(typesOnly, '')
   const found = new Set<string>()

@@ -22,10 +22,10 @@ export function writeDurations(durations: Durations): void {
 
 export const keyOf = (file: string, engine: string): string => `${engine} ${file}`
 
-/** The last duration in milliseconds; a guess by size for a file that has never run here. */
+/** Last duration of a test file in milliseconds. For a file that has not run on this machine, an estimate from its size. */
 export function expectedMs(durations: Durations, file: string, engine: string): number {
   return durations[keyOf(file, engine)] ?? 100 + statSync(join(root, file)).size * perByte(file)
 }
 
-/** Tests of commands start programs, unit tests start nothing. */
+/** Tests of commands start programs; unit tests start none. */
 const perByte = (file: string): number => (file.startsWith('src/') ? 0.02 : file.startsWith('test/cli/') ? 1 : 0.3)

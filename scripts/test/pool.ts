@@ -1,33 +1,33 @@
-// Pool of worker processes that run test files; see worker.ts.
+// Pool of worker processes that run test files (see worker.ts).
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import { root } from '../run.ts'
 import type { Report } from './worker.ts'
 
-/** One test file on one database. */
+/** One test file, run on one database. */
 export type Unit = {
   file: string
   engine: string
   /** URL of the database; empty for SQLite. */
   database: string
-  /** Needs a process that has run no other file. */
+  /** True if the file needs a process that has run no other file. */
   isAlone: boolean
   expectedMs: number
 }
 
 export type Listener = {
   told(unit: Unit, report: Exclude<Report, { kind: 'done' }>): void
-  /** `output` is the end of what the file wrote to standard output and standard error. */
+  /** `output` is the last part of the file's standard output and standard error. */
   ended(unit: Unit, ms: number, output: string): void
 }
 
-/** Limit of a whole file. One test is ended before that; a file can also hang while it is loaded. */
+/** Time limit of a whole file. The limit of a single test is shorter; this one ends a file that hangs while it is loaded. */
 const fileMs = 900_000
-/** A worker above this size is replaced by a new one. */
+/** Memory size above which a worker is replaced by a new one. */
 const maxBytes = 1_000_000_000
 const keptOutput = 20_000
 
-/** Runs all units on `size` workers, the longest first. */
+/** Runs all units on `size` workers, longest first. */
 export async function runUnits(units: readonly Unit[], size: number, listener: Listener): Promise<void> {
   const waiting = [...units].sort((a, b) => b.expectedMs - a.expectedMs)
   const take = (database: string | undefined): Unit | undefined => {
@@ -71,7 +71,7 @@ class Worker {
     )
   }
 
-  /** Runs one file. Returns whether the worker can run another. */
+  /** Runs one file. Returns true if the worker can run another file. */
   async run(unit: Unit, listener: Listener): Promise<boolean> {
     const began = Date.now()
     this.#output = ''
@@ -86,7 +86,7 @@ class Worker {
       this.#child.kill('SIGKILL')
     }, fileMs)
     this.#child.on('message', hear)
-    // A worker that has just crashed takes no file; its end is told below.
+    // A worker that has just crashed rejects the message; the code below reports its end.
     this.#child.send(unit.file, () => {})
     const end = await Promise.race([memory.promise, this.#exited])
     this.#child.off('message', hear)

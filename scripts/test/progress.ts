@@ -1,9 +1,9 @@
-// Output of `npm test`: failures at once, and one line of progress.
+// Output of `npm test`: each failure at once, and one line of progress.
 import type { Unit } from './pool.ts'
 
 const intervalMs = 20_000
 
-/** On a terminal, which has a width, the line is rewritten in place. Elsewhere a new line is printed every 20 s. */
+/** On a terminal, the line is rewritten in place. Without one, a new line is printed every 20 s. */
 export function createProgress(units: readonly Unit[], write: (text: string) => void, width: number | undefined) {
   const began = Date.now()
   const clear = width === undefined ? '' : '\r\x1b[K'
@@ -19,7 +19,7 @@ export function createProgress(units: readonly Unit[], write: (text: string) => 
     return `${files} of ${units.length} files, ${tests}, ${minutes(elapsed)} elapsed${left}`
   }
   const show = () => {
-    // A line that wraps could not be cleared.
+    // A wrapped line could not be cleared, so the line is cut.
     if (width !== undefined) return write(`${clear}${line().slice(0, width - 1)}`)
     if (Date.now() - shownAt < intervalMs) return
     shownAt = Date.now()
@@ -42,7 +42,7 @@ export function createProgress(units: readonly Unit[], write: (text: string) => 
       doneMs += unit.expectedMs
       show()
     },
-    /** The last line is the one that other programs read. */
+    /** Other programs read the last line. */
     end() {
       write(clear)
       if (failures.length > 0) write(`\nFailed:\n${failures.map((one) => `  ${one}\n`).join('')}`)

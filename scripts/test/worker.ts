@@ -1,5 +1,5 @@
-// Worker process of `npm test`: runs one test file after another and reports each test to the parent process.
-// Modules are loaded once for all files; hooks at the top of a file run when that file begins and ends.
+// Worker process of `npm test`: runs one test file after another, and reports each test to the parent process. Modules are loaded
+// once for all files. Hooks outside of tests run when their file begins and ends.
 import { run } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
@@ -9,7 +9,7 @@ export type Report =
   | { kind: 'failed'; name: string; reason: string }
   | { kind: 'done'; memory: number }
 
-/** Limit of one test; the parent process limits the file. */
+/** Time limit of one test. The parent process limits the whole file. */
 const testMs = 300_000
 
 async function runFile(file: string, report: (one: Report) => void): Promise<void> {
@@ -32,7 +32,7 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
   })
   stream.on('test:pass', ({ details, file: defined, name, nesting, skip, todo }) => {
     const isSkipped = skip !== undefined || todo !== undefined
-    // A file without tests is told as a test that is named like the file.
+    // The runner reports a file without tests as one test with the name of the file.
     const isFile = name === defined || name === file
     told++
     if (isSkipped) report({ kind: 'skipped', name: pathOf(nesting, name) })
@@ -50,7 +50,7 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
   })
   stream.resume()
   await new Promise((resolve, reject) => stream.once('close', resolve).once('error', reject))
-  // The runner drops the error of a file that could not be loaded; a second import of the file throws it again.
+  // The runner drops the error of a file that could not be loaded. A second import of the file throws this error again.
   await import(pathToFileURL(file).href).catch((error) => failed('loading the file', error))
   if (told === 0) failed('running the file', 'it has no tests')
   if (!succeeded && failures === 0)
@@ -58,7 +58,8 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
 }
 
 process.on('message', async (file: string) => {
-  // The runner ends a file when nothing is left that keeps the process alive: servers, timers, sockets. The channel must not.
+  // The runner ends a file when no server, timer or socket keeps the process alive. The channel to the parent must not keep it
+  // alive.
   process.channel!.unref()
   const report = (one: Report) => void process.send!(one)
   await runFile(file, report).catch((error) =>
