@@ -1,4 +1,4 @@
-// `npm run audit` without a network: its rules, and the script with a fake npm.
+// Tests of `npm run audit` without a network: its rules, and the script with a fake npm.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ const advisory = (id: string, name: string, severity: string) => ({
   range: '<2.0.0',
 })
 
-/** Two packages with advisories, and one that is only affected through another. */
+/** Two packages with advisories, and one that is affected only through one of them. */
 const report: Report = {
   auditReportVersion: 2,
   vulnerabilities: {
@@ -44,14 +44,14 @@ const accepting = (id: string, until: string): Rules => ({
   accepted: [{ id, reason: 'we never read', until }],
 })
 
-test('critical advisories fail an audit, and others are notes', () => {
+test('severe advisories fail an audit, others are notes', () => {
   assert.deepEqual(auditAdvisories(report, { ...rules, accepted: [] }, '2026-08-01'), {
     problems: [about('GHSA-aaaa', 'parser', 'critical'), about('GHSA-cccc', 'reader', 'high')],
     notes: [about('GHSA-bbbb', 'parser', 'moderate')],
   })
 })
 
-test('an accepted advisory is a note until its last day', () => {
+test('an accepted advisory is only a note until its acceptance expires', () => {
   const on = (today: string) => auditAdvisories(report, accepting('GHSA-cccc', '2026-08-01'), today)
   const one = about('GHSA-cccc', 'reader', 'high')
   assert.deepEqual(on('2026-08-01').problems, [about('GHSA-aaaa', 'parser', 'critical')])
@@ -61,7 +61,7 @@ test('an accepted advisory is a note until its last day', () => {
   assert.deepEqual(none, { problems: [], notes: ['GHSA-cccc is accepted, but nothing has it any more'] })
 })
 
-test('an accepted advisory requires a reason and an expiry', () => {
+test('rejects an accepted advisory without a reason or an expiry', () => {
   assert.deepEqual(checkRules(rules), [])
   assert.deepEqual(checkRules(accepting('GHSA-cccc', '2026-08-01')), [])
   const wrong = ['scripts/audit.json: GHSA-cccc needs an id, a reason and a day, until']
@@ -70,7 +70,7 @@ test('an accepted advisory requires a reason and an expiry', () => {
   assert.deepEqual(checkRules({ licenses: [], accepted: [] }), ['scripts/audit.json lists no licences'])
 })
 
-test('allows a license if its SPDX expression can be satisfied', () => {
+test('accepts a license expression that the allowed licenses can satisfy', () => {
   const allowed = ['MIT', 'ISC', '0BSD']
   const yes = ['MIT', '(MIT)', 'GPL-3.0 OR MIT', 'MIT AND ISC', '(MIT AND ISC) OR GPL-3.0', 'MIT AND (GPL-3.0 OR ISC)']
   for (const expression of yes) assert.ok(isAllowed(expression, allowed), expression)
@@ -89,7 +89,7 @@ test('allows a license if its SPDX expression can be satisfied', () => {
   for (const expression of no) assert.ok(!isAllowed(expression, allowed), expression)
 })
 
-test('each locked package has a checksum, and product packages have an accepted license', () => {
+test('requires a checksum of each locked package, and an accepted license of each runtime package', () => {
   const good = { version: '1.0.0', license: 'MIT', integrity: 'sha512-x' }
   const packages = {
     '': { version: '1.0.0' },
@@ -111,7 +111,7 @@ test('our own package-lock.json passes', () => {
   assert.deepEqual(auditLock(JSON.parse(read('package-lock.json')), rules), [])
 })
 
-/** Runs the script with a fake npm that prints `answer`, and returns the arguments that npm got. */
+/** Runs the script with an npm that prints `answer`. Returns its result, and the arguments that npm got. */
 function audit(answer: string, ...args: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-audit-'))
   try {
@@ -126,7 +126,7 @@ function audit(answer: string, ...args: string[]) {
   }
 }
 
-test('the script distinguishes problems from a missing answer', () => {
+test('the exit code is 1 for problems, and 2 if the registry did not answer', () => {
   const clean = audit(JSON.stringify({ auditReportVersion: 2, vulnerabilities: {} }))
   assert.deepEqual(clean, { code: 0, out: 'no problems\n', asked: 'audit --json --omit=dev' })
   const grave = audit(JSON.stringify(report), '--dev')
@@ -138,7 +138,7 @@ test('the script distinguishes problems from a missing answer', () => {
   assert.equal(audit('{"auditReportVersion":3}').code, 2)
 })
 
-test('the example schedule runs the script', () => {
+test('the example workflow for a schedule runs the audit script', () => {
   const workflow = parse(read('examples/audit/github-actions.yaml'))
   assert.match(workflow.on.schedule[0].cron, /^\S+ \S+ \* \* \*$/)
   assert.ok(workflow.jobs.audit.steps.some(({ run }: { run?: string }) => run === 'npm run audit'))

@@ -28,7 +28,7 @@ test('the console inserts no HTML, runs no text as a script, and uses no inline 
   assert.ok(wrong.test('element.innerHTML = text'))
 })
 
-test('the console imports only types from the contract, and no server code', () => {
+test('the console imports only types of the API, and no server code', () => {
   const strays = files.flatMap((file) =>
     [...read(file).matchAll(/^import\s+(type\s)?[^'"]*?from '([^']+)'/gm)]
       .filter(([, isType, from]) => {
@@ -44,8 +44,8 @@ test('the console imports only types from the contract, and no server code', () 
   assert.deepEqual(reaching, [])
 })
 
-test('each console text is in the folder words, under a unique name', () => {
-  // Texts between tags, and texts that are read aloud or shown in an input field.
+test('every text of the console is in the folder words, under a unique name', () => {
+  // Texts between tags, and attributes that are shown or read aloud.
   const between =
     /<(?!(?:void|string|number|boolean|unknown)>)[a-z]\w*(?:\s[^<>]*)?>\s*([^<>{}()]*[A-Za-z]{3,}[^<>{}()]*)</g
   const inside = /\b(?:title|label|placeholder|aria-label|submit|caption)="([^"]*[a-z][^"]*)"/g

@@ -8,7 +8,7 @@ import { project } from '../support/process.ts'
 
 const compose = readFileSync(join(project, 'examples/compose.yaml'), 'utf8')
 
-test('the compose file contains only existing settings with valid values', () => {
+test('the compose file has only existing settings, with valid values', () => {
   const { environment } = parse(compose).services.pinfold as { environment: Record<string, string> }
   const known = Object.values(settings).map(({ env }) => env)
   for (const name of Object.keys(environment)) assert.ok(known.includes(name), `${name} is not a setting`)
@@ -19,19 +19,19 @@ test('the compose file contains only existing settings with valid values', () =>
     assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
 })
 
-test('the compose file waits longer than the server needs to stop', () => {
+test('the compose file gives the server more time to stop than the server needs', () => {
   const { environment, stop_grace_period: grace } = parse(compose).services.pinfold
   assert.ok(Number.parseInt(grace, 10) * 1000 > Number(environment.PINFOLD_DRAIN_MS))
 })
 
-test('the compose file runs the server without privileges, like the image', () => {
+test('the compose file runs the server without privileges, as the image does', () => {
   const { user, read_only: readOnly, cap_drop: dropped } = parse(compose).services.pinfold
   assert.deepEqual([user, readOnly, dropped], ['65532:65532', true, ['ALL']])
 })
 
 const ofChart = (name: string) => readFileSync(join(project, 'examples/chart', name), 'utf8')
 
-/** The settings that the templates of the chart name themselves. */
+/** Settings that the templates of the chart set by themselves. */
 function ownSettings(): string[] {
   const templates = globSync('templates/*', { cwd: join(project, 'examples/chart') }).map(ofChart)
   return [
@@ -39,7 +39,7 @@ function ownSettings(): string[] {
   ]
 }
 
-test('the chart contains each setting once, by its current and its former name, and no other', () => {
+test('the chart schema has each setting once under its current and its former name, and no other setting', () => {
   const { properties } = JSON.parse(ofChart('values.schema.json'))
   const fromValues = new Set([
     ...Object.keys(properties.settings.properties),
@@ -64,7 +64,7 @@ test('the chart reads only existing settings, and shows none of its secrets', ()
     assert.ok(!(name in properties.settings.properties), `${name} could be set in plain sight`)
 })
 
-test('the chart values match the chart schema, and the server accepts the resulting settings', () => {
+test('the values of the chart match its schema, and the server accepts the resulting settings', () => {
   const values = parse(ofChart('values.yaml'))
   const { properties } = JSON.parse(ofChart('values.schema.json'))
   const fields = ({ properties: of = {} }: { properties?: object }) => Object.keys(of).sort()
@@ -82,7 +82,7 @@ test('the chart has the version of the server in it', () => {
   assert.deepEqual([version, appVersion], [ours, ours])
 })
 
-test('a pod of the chart gets no variables that the server would refuse', () => {
+test('the chart gives its pods no variables that the server would refuse', () => {
   const pod = ofChart('templates/_pod.tpl')
   assert.match(pod, /^enableServiceLinks: false$/m)
   for (const line of ['readOnlyRootFilesystem: true', 'runAsUser: 65532', 'capabilities: { drop: [ALL] }'])

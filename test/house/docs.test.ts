@@ -9,7 +9,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/*.md'], { cwd: root })
 const tours = globSync('docs/tours/*.md', { cwd: root })
 
-/** Anchors as GitHub creates them: lower case, dashes for spaces, only letters, digits, dashes and underscores. */
+/** Anchor that GitHub makes from a heading: lower case, dashes for spaces, and only letters, digits, dashes and underscores. */
 function anchorsOf(text: string): string[] {
   const headings = [...text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.+)$/gm)].map((match) => match[1]!)
   return headings.map((heading) =>
@@ -20,7 +20,7 @@ function anchorsOf(text: string): string[] {
   )
 }
 
-test('each link between documentation pages leads to an existing page', () => {
+test('every link between documentation pages has an existing page and heading as its target', () => {
   const broken = pages.flatMap((page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
     return links.flatMap(([, path, anchor]) => {
@@ -40,7 +40,7 @@ test('the index of decisions lists each decision', () => {
   assert.deepEqual(missing, [])
 })
 
-test('the README names each tour, and a test runs it', () => {
+test('the README has a link to every tour, and a test runs every tour', () => {
   assert.ok(tours.length > 0)
   const [readme, runner] = [read('README.md'), read('test/cli/tour.test.ts')]
   for (const tour of tours) {
@@ -52,7 +52,7 @@ test('the README names each tour, and a test runs it', () => {
 test('source files named in the documentation exist', () => {
   const missing = pages.flatMap((page) => {
     const named = [...read(page).matchAll(/`([a-z][\w.-]*(?:\/[\w.-]+)+\.ts)`/g)].map((match) => match[1]!)
-    // The guide for a new resource uses one that does not exist.
+    // The guide for a new resource uses a resource that does not exist.
     const real = named.filter((file) => !file.includes('charts'))
     const found = (file: string) => ['', 'src', 'src/domains'].some((room) => existsSync(join(root, room, file)))
     return real.filter((file) => !found(file)).map((file) => `${page}: ${file}`)

@@ -10,18 +10,18 @@ import { parseMasterKey } from '#lib/crypto/master-key.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('examples/*.env', { cwd: root })
 
-test('there are example settings files', () => assert.ok(files.length >= 2))
+test('the folder with example settings is not empty', () => assert.ok(files.length >= 2))
 
 for (const file of files) {
-  test(`${file} loads`, () => {
+  test(`${file} has only valid settings`, () => {
     const config = readConfig(parseEnv(readFileSync(join(root, file), 'utf8')))
     assert.match(config.url, /^https:/)
-    // A proxy in front of the server terminates TLS.
+    // These settings need a proxy in front of the server that ends TLS.
     assert.notDeepEqual(config.trustedProxies, [])
     if (config.masterKey !== '') assert.equal(parseMasterKey(config.masterKey).length, 32)
   })
 }
 
-test('refuses a setting that does not exist', () => {
+test('refuses an unknown setting', () => {
   assert.throws(() => readConfig({ PINFOLD_LISTNE: 'x' }), ConfigError)
 })

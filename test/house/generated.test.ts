@@ -11,7 +11,7 @@ import { httpOf } from '../../scripts/openapi-annotations.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('generated files equal the output of `npm run gen`', () => {
+test('the generated files are equal to the output of `npm run gen`', () => {
   const fresh = mkdtempSync(join(tmpdir(), 'pinfold-gen-'))
   try {
     execFileSync(process.execPath, [join(root, 'scripts/gen.ts'), fresh], { cwd: root, stdio: 'pipe' })

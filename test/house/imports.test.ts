@@ -6,7 +6,7 @@ import { domainOf, sources as files, type Import, importsOf, reaches, root } fro
 
 const all = files.flatMap(importsOf)
 
-/** Files of a domain without one of the four roles. `shared` files contain rules that other domains may import too. */
+/** Files of a domain without one of the four roles. Other domains may import the files in `shared` too. */
 const ruleFiles: Record<string, readonly string[]> = {
   shared: [
     'events/subscriptions/audience.ts',
@@ -93,13 +93,16 @@ const ruleOf = (path: string): string => path.slice('src/domains/'.length)
 const isRule = (one: Import): boolean =>
   ruleFiles.shared!.includes(ruleOf(one.to)) || (sameDomain(one) && ruleFiles.own!.includes(ruleOf(one.to)))
 
-/** All files except models and lib may import the types of the application, of a query, a lease and a job. */
+/** Any file outside of lib and the models may import the types of the application, of a query, of a lease and of a job. */
 const typesOfGround = ['sql', 'leases'].map((one) => `src/db/${one}.ts`)
 const typesBeside = ['caller', 'domain', 'job', 'hooks'].map((one) => `src/${one}.ts`)
 const everywhere = (one: Import): boolean =>
   one.to === 'src/app.ts' || (one.typeOnly && [...typesOfGround, ...typesBeside].includes(one.to))
 
-/** Packages whose messages a file may create, by its role. Messages of our own packages may contain messages of version 2. */
+/**
+ * Packages of the contract whose messages a file may create, by the role of the file. Messages of our own packages may contain
+ * messages of version 2.
+ */
 const packages: Record<string, RegExp> = {
   v1: /^gen\/pinfold\/[a-z]+\/v1\//,
   v2: /^gen\/pinfold\/[a-z]+\/v2\//,
@@ -107,10 +110,10 @@ const packages: Record<string, RegExp> = {
 }
 const ofVersion = (one: Import): boolean => packages[roomOf(one.from)]!.test(one.to)
 
-/** Values of the placeholders in names of hosts. */
+/** Model that the settings import, to check placeholders in host paths. */
 const viewsModel = 'src/domains/policy/views/views.model.ts'
 
-/** Modules with which commands open a database themselves. */
+/** Modules that open a database. Only commands may import them. */
 const openers = ['open-database', 'open-issuer'].map((one) => `src/${one}.ts`)
 
 const allowed: Record<string, (one: Import, to: string) => boolean> = {
@@ -157,7 +160,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       'src/scim/entry-point.ts',
     ]
     if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
-    // Names of entry points that are needed before the entry points exist.
+    // Names of entry points are needed before the entry points are created.
     if (['src/oci/errors.ts', 'src/scim/errors.ts'].includes(one.to)) return one.from === 'src/api/port/waiting.ts'
     return one.to === 'src/db/unavailable.ts' && ['src/api/errors.ts', 'src/api/documents.ts'].includes(one.from)
   },
@@ -207,11 +210,11 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
 }
 
-test('each import follows the table of allowed imports', () => {
+test('every import is allowed by the import table', () => {
   const broken = all.filter((one) => {
     const from = roomOf(one.from)
     const to = roomOf(one.to)
-    // src/*.ts connects the top folders. A rule file of a domain (rights.ts, readme.ts) follows the import rules of services.
+    // Files in src/ itself connect all folders. A rule file of a domain, such as rights.ts, has the row of the services.
     if (from.startsWith('src/')) return false
     const rule = from === 'rule' ? allowed.service! : allowed[from]!
     const readsContract = ['outbox/emit.ts', 'iam/access/capabilities.ts', 'iam/identities/service-principals.ts']
@@ -224,7 +227,7 @@ test('each import follows the table of allowed imports', () => {
   )
 })
 
-test('each file of a domain has a role, or is listed as a rule file', () => {
+test('every file of a domain has a role, or is listed as a rule file', () => {
   const rules = files.filter((file) => roomOf(file) === 'rule').map(ruleOf)
   assert.deepEqual(rules.sort(), Object.values(ruleFiles).flat().sort())
 })
@@ -243,7 +246,7 @@ test('only one file compiles regular expressions of users', () => {
   assert.deepEqual(importing, ['src/lib/patterns/patterns.ts'])
 })
 
-test('imports are relative inside a top folder, and start with # between top folders', () => {
+test('imports are relative within a folder of src, and start with # between folders', () => {
   const wrong = all.filter((one) => {
     const crossing = (path: string) =>
       path
@@ -262,7 +265,7 @@ test('imports are relative inside a top folder, and start with # between top fol
   )
 })
 
-test('the test detects a forbidden import', () => {
+test('finds a forbidden import', () => {
   const refused = (from: string, to: string) => {
     const planted: Import = { from: `src/domains/${from}`, to, typeOnly: false, specifier: to }
     return !allowed[roomOf(planted.from)]!(planted, roomOf(planted.to))
@@ -276,7 +279,7 @@ test('the test detects a forbidden import', () => {
   assert.ok(all.length > 100, 'the pattern that finds imports no longer finds them')
 })
 
-test('each source file is used by another file', () => {
+test('another file imports every source file', () => {
   const users = globSync(['{src,test,bench,scripts}/**/*.{ts,mjs}', 'bin/*'], { cwd: root })
   const used = new Set<string>()
   for (const user of users) {
@@ -285,7 +288,7 @@ test('each source file is used by another file', () => {
       used.add(path!.startsWith('#') ? `src/${path!.slice(1)}` : join(dirname(user), path!))
     }
   }
-  // bin/pinfold starts this file.
+  // The script bin/pinfold starts this file.
   assert.deepEqual(
     files.filter((file) => !used.has(file)),
     ['src/main.ts'],

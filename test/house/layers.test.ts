@@ -11,7 +11,7 @@ test('domains and their folders import only lower ones', () => {
   assert.deepEqual([...new Set(upward)], [])
 })
 
-test('each domain, and each folder of a domain, has a layer', () => {
+test('every domain and every folder of a domain is listed as a layer', () => {
   const inDomains = sources.filter((file) => domainOf(file) !== '')
   const found = new Set(inDomains.map((file) => [domainOf(file), folderOf(file)].filter(Boolean).join('/')))
   const named = Object.entries(layers).flatMap(([domain, folders]) => [
@@ -26,7 +26,7 @@ test('each domain, and each folder of a domain, has a layer', () => {
   assert.deepEqual(empty, [])
 })
 
-test('the test detects an import of a higher folder or domain', () => {
+test('finds an import of a higher folder or a higher domain', () => {
   const between = (from: string, to: string) => isUpward({ from: `src/domains/${from}`, to: `src/domains/${to}` })
   assert.ok(between('iam/groups/groups.service.ts', 'registry/repos/repos.service.ts'))
   assert.ok(between('iam/groups/groups.service.ts', 'iam/roles/roles.service.ts'))

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * The domains and their folders, the lowest first. A file imports only files of its own folder, of folders before it in its
- * domain, and of domains before its own.
+ * Domains and their folders, from lowest to highest. A file may import from its own folder, from earlier folders of its domain,
+ * and from earlier domains.
  */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   outbox: [],
@@ -75,7 +75,7 @@ const domains = Object.keys(layers)
 
 export type Import = { from: string; to: string; typeOnly: boolean; specifier: string }
 
-/** Every import of ours that a file makes, as paths from the project's root. Packages and node: are left out. */
+/** Imports of a file, as paths from the project's root. Packages and `node:` modules are left out. */
 export function importsOf(file: string): Import[] {
   const text = readFileSync(join(root, file), 'utf8')
   const found: Import[] = []
@@ -93,7 +93,7 @@ export function importsOf(file: string): Import[] {
   return found
 }
 
-/** The sources without their unit tests. */
+/** All source files without their unit tests. */
 export const sources = globSync('src/**/*.ts', { cwd: root })
   .filter((file) => !file.endsWith('.test.ts'))
   .sort()
@@ -104,14 +104,14 @@ export function domainOf(path: string): string {
   return parts[1] === 'domains' && parts.length > 3 ? parts[2]! : ''
 }
 
-/** Checks that both files are in domains, and that the imported one is in the same domain or in a lower one. */
+/** True if both files are in domains, and the imported file is in the same or a lower domain. */
 export function reaches({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
   const [here, there] = [domainOf(from), domainOf(to)]
   if (here === '' || there === '') return false
   return here === there || domains.indexOf(there) < domains.indexOf(here)
 }
 
-/** Checks if a file of a domain imports from a domain, or from a folder of its own domain, that is above it. */
+/** True if a file of a domain imports from a higher domain, or from a higher folder of its own domain. */
 export function isUpward({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
   const [here, there] = [domainOf(from), domainOf(to)]
   if (here === '' || there === '') return false
@@ -121,7 +121,7 @@ export function isUpward({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
   return folderOf(from) !== '' && place(to) > place(from)
 }
 
-/** The folder of a file within its domain; empty for a file beside `domain.ts`. */
+/** Folder of a file within its domain. Empty for a file beside `domain.ts`. */
 export function folderOf(path: string): string {
   return path.split('/').slice(3, -1).join('/')
 }

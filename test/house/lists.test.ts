@@ -1,4 +1,4 @@
-// Each list under a `/v2/` path has the same parameters and response format, so that the same paging code reads all of them.
+// All lists under a `/v2/` path have the same request fields and the same form of answers, so one paginator can read them all.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ function pathsOf(method: DescMethod): string[] {
 const repeated = ({ output }: DescMethod): DescMessage[] =>
   output.fields.flatMap((field) => (field.fieldKind === 'list' && field.listKind === 'message' ? [field.message] : []))
 
-/** These responses contain several messages, but are one document or the result of one request. */
+/** Methods whose answer contains several messages but is no list: it is one document, or the result of one request. */
 const noLists: Record<string, string> = {
   'platform.iam.v2.RoleBindingsService/BatchCreateRoleBindings': 'what the request has made',
   'platform.iam.v2.ExternalGroupRoleMappingsService/BatchDeleteExternalGroupRoleMappings': 'what it has deleted',
@@ -44,10 +44,10 @@ const noLists: Record<string, string> = {
 const answering = methods.filter((method) => pathsOf(method).length > 0 && repeated(method).length > 0)
 const lists = answering.filter((method) => !(nameOf(method) in noLists))
 
-/** Rows of these kinds never change. */
+/** Kinds of rows that never change. */
 const unchanging = ['AuditEntry', 'DeletedRepo', 'VexStatement']
 
-test('each response with several messages is a list, or is listed here with the reason', () => {
+test('each answer with several messages is a list, or has an exception with a reason', () => {
   const known = answering.map(nameOf)
   assert.deepEqual(
     Object.keys(noLists).filter((name) => !known.includes(name)),
@@ -80,7 +80,7 @@ test('each list has the paging fields of version 2, with their types', () => {
 type Parameter = { name: string; description?: string }
 type OpenApi = { paths: Record<string, Record<string, { parameters?: Parameter[]; operationId: string }>> }
 
-test('each list names its order fields, or declares that it has one order', () => {
+test('every list names the fields for order_by, or says that its order is fixed', () => {
   const file = new URL('../../gen/openapi.json', import.meta.url)
   const { paths } = JSON.parse(readFileSync(file, 'utf8')) as OpenApi
   const operations = Object.entries(paths).filter(([path]) => path.includes('/v2/'))
@@ -97,10 +97,10 @@ test('each list names its order fields, or declares that it has one order', () =
   )
 })
 
-test('a listed resource can be read alone, and has an update time', () => {
+test('every listed resource has a Get method and an update time', () => {
   const gets = methods.filter((method) => method.name.startsWith('Get') && pathsOf(method).length > 0)
   const lacking = lists.flatMap((method) => {
-    // The external contract defines the fields of its resources.
+    // For resources of a compatible API, the other product's contract decides this.
     if (nameOf(method).startsWith('platform.')) return []
     return repeated(method).flatMap((item) => {
       if (!item.fields.some(({ name }) => name === 'uid')) return []

@@ -1,5 +1,5 @@
-// Order in which transactions lock rows, so that they wait for each other and never deadlock. To add a lock here, first check
-// which locks its transaction already holds.
+// Order in which transactions lock rows. If all transactions keep it, they wait for each other and do not deadlock. To add a lock
+// here, check which rows its transaction has locked before.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const src = join(project, 'src')
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.test)\.ts$/.test(file))
 const textOf = (file: string) => readFileSync(join(src, file), 'utf8').replace(/^import[\s\S]*?from '.*'$/gm, '')
 
-/** In the order in which a transaction takes them. Rows of one table are locked in the order of their keys. */
+/** Locks in the order in which a transaction takes them. Rows of one table are locked in the order of their keys. */
 const rowLocks = {
   'db/leases.ts': ['shared', 'deleting'],
   'domains/registry/repos/repos.store.ts': ['lock'],
@@ -48,14 +48,14 @@ function found(pattern: RegExp): Record<string, string[]> {
   return Object.fromEntries(all.filter(([, words]) => words.length > 0).sort())
 }
 
-test('this test lists each row lock in the sources', () => {
+test('every row lock in the sources is listed here', () => {
   const locks = found(/(?<!function )\blocking\(\w+, '?(\w+)'?\)/g)
   assert.deepEqual(locks, Object.fromEntries(Object.entries(rowLocks).sort()))
   const elsewhere = files.filter((file) => /\bFOR (?:NO KEY )?UPDATE\b|\bFOR (?:KEY )?SHARE\b/.test(textOf(file)))
   assert.deepEqual(elsewhere, ['db/row-locks.ts'], 'locks are written in one place')
 })
 
-test('this test lists each repository lock, and each is in a transaction with row locks', () => {
+test('every lock of a repository is listed here, and is taken in a transaction with row locks', () => {
   const locks = found(/(?<!function )\blockRepo(?:Row)?\(\s*tx,\s*(?:\{[^}]*\}|[\w.()]+),\s*'?(\w+)'?,?\s*\)/g)
   assert.deepEqual(locks, repoLocks)
   const calls = found(/(?<!function )\b(lockRepo(?:Row)?)\(/g)
@@ -63,7 +63,7 @@ test('this test lists each repository lock, and each is in a transaction with ro
   for (const file of Object.keys(locks)) assert.match(textOf(file), /\binRepo\b|isolation: 'rowLocks'|\btx: Tx\b/, file)
 })
 
-test('locks the row of a repository before its content; only the lease of a background job is locked earlier', () => {
+test('a transaction locks a repository before its content, and before that only the lease of a background job', () => {
   const inside =
     /\b(?:findTagLocked|lockTag|deleteUpload|deleteUploadsOf|insertLinks|assignTag|unlinkBlob|linkBlob)\(tx/
   for (const file of Object.keys(repoLocks)) {

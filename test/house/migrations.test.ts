@@ -1,4 +1,4 @@
-// Two changes in parallel branches can each add a migration at the end of the list. Their order matters only when a server
+// Order of migrations. If two branches each add a migration at the end of the list, a wrong order would show only when a server
 // starts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,22 +12,21 @@ test('lists the migrations in the order of their names', () => {
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('the name of a migration is its file name, which commands use', () => {
+test('the name of a migration is the name of its file', () => {
   assert.deepEqual(
     migrationIds(),
     migrations.map(({ id }) => id),
   )
 })
 
-/** Changes that earlier builds tolerate, and that take no long locks however many rows there are. */
+/** Changes that servers of an earlier release tolerate, and that take no long locks in a table of any size. */
 const harmless: Record<string, readonly RegExp[]> = {
   expand: [
     /^CREATE TABLE /,
-    // An index that is built during writes if the table has rows. A unique index cannot be added to columns that earlier builds
-    // write.
+    // An index on a table with rows must be built while other transactions write. A unique index cannot be added to such a table.
     /^CREATE INDEX \w+\s+ON \w+ /,
     /^CREATE UNIQUE INDEX \w+\s+ON (?<made>\w+) /,
-    // A constant default, so that no row is rewritten.
+    // A constant default, for which the database does not rewrite rows.
     /^ALTER TABLE \w+ ADD COLUMN \w+ [A-Za-z]+(?: COLLATE "C")?(?: NOT NULL DEFAULT (?:'[^']*'|-?\d+))?$/,
     /^INSERT INTO /,
     /^CREATE (?:FUNCTION|TRIGGER) /,
@@ -35,10 +34,10 @@ const harmless: Record<string, readonly RegExp[]> = {
   contract: [/^ALTER TABLE \w+ DROP COLUMN \w+$/, /^DROP (?:TABLE|INDEX|TRIGGER|FUNCTION) /],
 }
 
-/** Was released together with a change that requires all servers to stop. */
+/** Migrations of a release for which all servers had to be stopped. */
 const besideNobody = ['0120-expand-scanners']
 
-test('a migration that runs next to earlier builds only adds, and takes no long locks', () => {
+test('a migration that runs while earlier releases serve only adds, and takes no long locks', () => {
   const found: string[] = []
   for (const one of migrations) {
     const forms = harmless[phaseOf(one.id)]
@@ -48,7 +47,7 @@ test('a migration that runs next to earlier builds only adds, and takes no long 
     for (const statement of statements) {
       const form = forms.map((pattern) => pattern.exec(statement)).find((match) => match !== null)
       const table = form?.groups?.made
-      // Earlier builds delete only from tables that they know.
+      // An earlier release deletes rows of the tables that it knows, but no rows of new tables.
       const clings = [...statement.matchAll(/REFERENCES (\w+) \([^)]*\)(?! ON DELETE)/g)].some(
         ([, known]) => !made.includes(known!),
       )

@@ -1,4 +1,4 @@
-// docs/operations/monitoring.md has the metrics and log messages of the server, word for word.
+// Check that docs/operations/monitoring.md has the metrics and log messages of the server, word for word.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { project } from '../support/process.ts'
 
 const page = readFileSync(join(project, 'docs/operations/monitoring.md'), 'utf8')
 
-/** Cells of the rows of the table below a heading. */
+/** Cells of the table below a heading, by row. */
 function tableOf(heading: string): string[][] {
   const [, section = ''] = page.split(`${heading}\n`)
   const lines = section.split(/^#/m)[0]!.split('\n')
@@ -17,7 +17,7 @@ function tableOf(heading: string): string[][] {
   return rows.slice(2).map((row) => row.split('|').map((cell) => cell.trim()))
 }
 
-test('each documented log message is a fixed text in the source, with the documented level', () => {
+test('the sources log every documented message as a fixed text, at the documented level', () => {
   const files = globSync('src/**/*.ts', { cwd: project }).filter((file) => !file.endsWith('.test.ts'))
   const source = files.map((file) => readFileSync(join(project, file), 'utf8')).join('\n')
   const rows = tableOf('### Messages for alerts')

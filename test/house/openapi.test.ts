@@ -1,5 +1,6 @@
-// OpenAPI documents as client generators read them. Generators shorten names in their own ways. One of them treats names that
-// differ only in case, dots or underscores as equal, and names unnamed schemas with names that may be taken.
+// Check that code generators can read the OpenAPI documents. Each generator shortens names in its own way. One of them treats
+// names as equal that differ only in case, dots or underscores. It also invents names for objects without one, which may be
+// taken.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,13 +23,13 @@ type Document = {
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('gen/openapi*.json', { cwd: root })
 
-/** Names that a generator could treat as equal. */
+/** Form of a name in which names are equal if a generator could confuse them. */
 function clashes(names: readonly string[]): string[][] {
   const plain = (name: string) => name.replace(/[^A-Za-z0-9]/g, '').toLowerCase()
   return Object.values(Object.groupBy(names, plain) as Record<string, string[]>).filter((same) => same.length > 1)
 }
 
-/** Objects within a schema that have members but no name. */
+/** Objects inside of a schema that have members but no name of their own. */
 function nameless(schema: unknown, at: string, isTop = true): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   const { type } = schema as Schema
@@ -40,7 +41,7 @@ for (const file of files) {
   const document = JSON.parse(readFileSync(join(root, file), 'utf8')) as Document
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
 
-  test(`${file}: each operation has a unique id, a short summary and a tag`, () => {
+  test(`${file}: every operation has a unique id, a short summary and a tag`, () => {
     assert.deepEqual(clashes(operations.map(({ operationId }) => operationId)), [])
     const tags = document.tags.map(({ name }) => name)
     assert.deepEqual(clashes(tags), [])
@@ -55,7 +56,7 @@ for (const file of files) {
     }
   })
 
-  test(`${file}: schemas, fields and parameters have names that no generator confuses`, () => {
+  test(`${file}: no generator confuses the names of schemas, members and parameters`, () => {
     assert.deepEqual(clashes(Object.keys(document.components.schemas)), [])
     for (const [name, schema] of Object.entries(document.components.schemas)) {
       assert.deepEqual(clashes(Object.keys(schema.properties ?? {})), [], name)
@@ -67,7 +68,7 @@ for (const file of files) {
     }
   })
 
-  test(`${file}: parameters are in camelCase, and comments spell names as in JSON`, () => {
+  test(`${file}: parameters are in camelCase, and descriptions spell names as JSON does`, () => {
     const parameters = operations.flatMap((operation) => operation.parameters).filter((one) => one.in !== 'header')
     for (const { name } of parameters) assert.match(name, /^[a-z][A-Za-z0-9]*(?:\.[a-z][A-Za-z0-9]*)*$/)
 
@@ -75,7 +76,7 @@ for (const file of files) {
     const names = [...parameters.map(({ name }) => name), ...members].filter((name) => /[A-Z]/.test(name))
     const snake = new Set(names.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)))
     const quoted = [...JSON.stringify(document).matchAll(/`([a-z.]+(?:_[a-z.]+)+)(?: asc| desc)?`/g)]
-    const example = 'page_size' // of the description of the whole, which says that this is read too
+    const example = 'page_size' // The description of the document, which says that the snake_case form is accepted too.
     const mentioned = quoted.map((match) => match[1]!).filter((name) => snake.has(name) && name !== example)
     assert.deepEqual(mentioned, [])
   })

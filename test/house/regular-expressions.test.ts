@@ -8,7 +8,10 @@ import { tokenizer } from 'acorn'
 import { problemOf } from '../support/backtracking.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Files whose expressions can read untrusted text. Commands and settings read only text of the user who starts the program. */
+/**
+ * Files whose expressions may match text of strangers. Commands and settings are left out: they match only text of the user who
+ * starts the program.
+ */
 const files = globSync('src/**/*.ts', { cwd: root, exclude: ['src/cli/**', 'src/config/**'] })
   .filter((file) => !file.endsWith('.test.ts'))
   .sort()
@@ -26,7 +29,7 @@ function literalsIn(code: string): Pattern[] {
   })
 }
 
-test('regular expressions take time linear in the length of the text', () => {
+test('every regular expression takes time linear in the length of the text', () => {
   const all = files.flatMap((file) => literalsIn(codeOf(file)).map((pattern) => ({ file, pattern })))
   assert.ok(all.length > 300)
   const slow = all.flatMap(({ file, pattern }) => {
@@ -40,7 +43,7 @@ const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 const name = '[A-Za-z$][A-Za-z0-9_$-]*'
 const separator = '[-_.]?'
 
-/** Expressions that are built at run time, with an example for each variable part. */
+/** Expressions that are composed at run time, with an example for each variable part. */
 const built: Record<string, readonly Pattern[]> = {
   'src/api/naming/members.ts': [{ source: '(?<=^|\\.)acme(?=\\.|$)', flags: '' }],
   'src/clouds/amazon.ts': [{ source: '<Account>([^<]*)</Account>', flags: '' }],
@@ -99,7 +102,7 @@ const built: Record<string, readonly Pattern[]> = {
   ],
 }
 
-test('regular expressions built from parts take linear time too', () => {
+test('regular expressions that are composed at run time take linear time too', () => {
   const made = files.flatMap((file) => {
     const count = codeOf(file).match(/\bRegExp\(/g)?.length ?? 0
     return count === 0 ? [] : [[file, count] as const]
@@ -112,7 +115,7 @@ test('regular expressions built from parts take linear time too', () => {
   assert.deepEqual(slow, [])
 })
 
-test('the test finds an expression that takes more than linear time', () => {
+test('finds an expression that can take more than linear time', () => {
   const slow = [
     ...[/\s+$/, /\d*$/, /x*y/, /(?:\.0+)*$/, /\/.*$/, /^(.+?)-(\d[\w.+-]*)$/, /^a.*b.*c/, /^(?:a+)+$/, /^(?:a|a)*$/],
     ...[/^(?:a*b?)*$/, /^(?:\w|\d)+$/, /^\s*(?:x\s+)?([^\]]+?)\s*\]/, /\b(?:to version|[Uu]pdate to) (\S.*)$/],

@@ -19,7 +19,7 @@ test('no file exceeds its line limit', () => {
   assert.deepEqual(long, [])
 })
 
-test('SQL is only in stores and in the database folder', () => {
+test('only stores and src/db contain SQL', () => {
   const strays = sources.filter((file) => {
     if (
       file.endsWith('.test.ts') ||
@@ -33,7 +33,7 @@ test('SQL is only in stores and in the database folder', () => {
   assert.deepEqual(strays, [])
 })
 
-test('the sources contain no event type names, because the contract declares them', () => {
+test('no source file spells an event type, since the contract declares them', () => {
   const spelled = /\bdev\.pinfold\.[a-z$]/
   const strays = sources.filter((file) => file.startsWith('src/') && !file.endsWith('.test.ts'))
   assert.deepEqual(
@@ -43,7 +43,7 @@ test('the sources contain no event type names, because the contract declares the
   assert.match(read('gen/event-names.ts'), spelled)
 })
 
-test('jobs have no timers, because workers.ts schedules them', () => {
+test('jobs have no timers: workers.ts decides when a job runs', () => {
   const own = sources.filter((file) => file.endsWith('.job.ts'))
   assert.ok(own.length > 5)
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('jobs have no timers, because workers.ts schedules them', () => {
   )
 })
 
-test('no code changes tag history rows, and only the erase command deletes them', () => {
+test('nothing updates the tag history, and only the command for erasing deletes from it', () => {
   const changing = /\b(?:UPDATE|DELETE\s+FROM|REPLACE\s+INTO|DROP\s+TABLE|ALTER\s+TABLE)\s+tag_history\b[^`$]*/g
   const store = 'src/domains/registry/tags/tag-history.store.ts'
   // It has replaced the table by one with the same rows.
@@ -63,7 +63,7 @@ test('no code changes tag history rows, and only the erase command deletes them'
   assert.deepEqual(callersOf('deleteHistory'), ['src/domains/ledger/ledgers/ledgers.service.ts'])
 })
 
-test('one file updates tags and adds their history rows', () => {
+test('only one file moves tags and inserts into the tag history', () => {
   const moves = 'src/domains/registry/tags/tag-moves.service.ts'
   const writing = ['insertTag', 'patchTag', 'deleteTag', 'deleteTagsWhere', 'insertRecords', 'insertDeletions']
   for (const name of writing) assert.deepEqual(callersOf(name), [moves], name)
@@ -86,7 +86,7 @@ function callersOf(name: string): string[] {
   })
 }
 
-test('log messages are constant and lower case', () => {
+test('log messages are fixed texts in lower case', () => {
   const wrong = sources.flatMap((file) =>
     [...read(file).matchAll(/\blog\.(?:debug|info|warn|error)\((.*)/g)].flatMap(([, args]) => {
       return /^'[a-z][^'A-Z]*'/.test(args!) ? [] : [`${file}: ${args}`]
@@ -95,7 +95,7 @@ test('log messages are constant and lower case', () => {
   assert.deepEqual(wrong, [])
 })
 
-test('no re-exporting index files, no default exports, and no to-do comment without a number', () => {
+test('no barrel files, no default exports, and no to-do comments without an issue number', () => {
   const named = sources.filter((file) => /(?:^|\/)(?:index|utils?|helpers?)\.ts$/.test(file))
   assert.deepEqual(named, [])
   for (const file of [...sources, ...tests]) {
@@ -104,17 +104,17 @@ test('no re-exporting index files, no default exports, and no to-do comment with
   }
 })
 
-test('executable files have the executable bit', () => {
+test('the programs in bin are executable', () => {
   for (const file of ['bin/pinfold', 'bin/pinfold-node', 'bin/install-once']) {
     assert.ok(statSync(join(root, file)).mode & 0o100, file)
   }
 })
 
-test('the lock file contains no download URLs', () => {
+test('the lock file contains no download URL', () => {
   assert.doesNotMatch(read('package-lock.json'), /"resolved": "http/)
 })
 
-test('one file reads requests, and one file writes responses', () => {
+test('one file alone does each step of a request, such as its id, its log line and its answer', () => {
   const once: Record<string, RegExp> = {
     'src/edge/arrival.ts': /\bnewRequestId\(|\.requests\.observe\(|\binFlight\.inc\(/,
     'src/edge/sources.ts': /\bsourceAddress\(/,
@@ -122,8 +122,8 @@ test('one file reads requests, and one file writes responses', () => {
     'src/edge/safe-headers.ts': /nosniff/,
   }
   const definitions = ['src/lib/request-id.ts', 'src/lib/net/source-address.ts', 'src/domains/iam/access/rights.ts']
-  // Calls without a request have no arrival time. Possible rights of a token are checked before the token exists. Rights of
-  // another caller, such as the author of an invitation, are checked for that caller.
+  // Exceptions: calls without a request have no arrival time. The possible rights of a token are read before the token exists.
+  // Rights of another caller, such as the author of an invitation, are read in the name of that caller.
   const others = [
     ...definitions,
     'src/api/port/one-port.ts',
@@ -143,10 +143,10 @@ test('one file reads requests, and one file writes responses', () => {
   }
 })
 
-test('one file creates all metrics, and each label has a closed set of values', () => {
+test('only one file creates metrics, and the values of every label are a fixed set', () => {
   const making = sources.filter((file) => file.startsWith('src/') && /'prom-client'|\blabelNames\b/.test(read(file)))
   assert.deepEqual(making, ['src/metrics.ts'])
-  // Once for each of the three kinds of metrics, in the function that limits their label values.
+  // The function that limits the values of labels has one call for each of the three kinds.
   const named = [...read('src/metrics.ts').matchAll(/labelNames/g)]
   assert.equal(named.length, 3)
   assert.equal([...read('src/metrics.ts').matchAll(/labelNames: names\b/g)].length, 3)

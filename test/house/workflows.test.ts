@@ -1,4 +1,4 @@
-// The workflow jobs run the same steps as .ci/run: each part of .ci/run belongs to exactly one job.
+// Check that the workflows of the forge run the same steps as .ci/run: each part belongs to exactly one job.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-test('the workflow jobs together run each part of .ci/run once', () => {
+test('all jobs together run every part of .ci/run exactly once', () => {
   const [, known] = /^parts=" \$\{\*:-([a-z0-9 ]+)\} "$/m.exec(read('.ci/run'))!
   const { jobs } = parse(read('.github/workflows/checks.yaml'))
   const named = (jobs.parts.strategy.matrix.parts as string[]).flatMap((parts) => parts.split(' '))
@@ -21,7 +21,7 @@ test('.ci/run refuses an unknown part before it runs anything', () => {
   assert.deepEqual([status, stdout, stderr], [64, '', 'unknown part: nothing\n'])
 })
 
-test('each workflow file is valid', () => {
+test('every workflow file is valid YAML', () => {
   const files = globSync('.github/**/*.{yaml,yml}', { cwd: root })
   assert.ok(files.length >= 5)
   for (const file of files) assert.equal(typeof parse(read(file)), 'object', file)
