@@ -7,7 +7,7 @@ export type Terminal = {
   input(): Promise<string>
   /** Prints one line of the result on standard output. */
   print(line: string): void
-  /** True if standard output is a terminal, so a printed secret is not stored in a file or a log. */
+  /** True if a user sees the output on a terminal, and the output is not stored. */
   isSeen?: boolean
   /** Prints one line about an error or the progress, on standard error. */
   say(line: string): void
