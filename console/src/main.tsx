@@ -7,6 +7,7 @@ import { Shell } from './app/shell.tsx'
 
 startSettings()
 startRouting()
-// Permissions arrive a moment later. Without an answer, no control is shown, and each screen says why.
+// The permissions are loaded after the first screen is shown. If the request fails, buttons stay hidden, and each screen shows
+// why.
 void startSession()
 render(<Shell />, document.body)

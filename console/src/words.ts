@@ -1,4 +1,4 @@
-// All texts of the console. Each screen has a module in words/, and shared.ts has texts of several screens.
+// All texts of the console. Each screen has a module in words/. The module shared.ts has the texts of several screens.
 import { access } from './words/access.ts'
 import { account } from './words/account.ts'
 import { admission } from './words/admission.ts'

@@ -1,4 +1,4 @@
-// Shows the error of a screen that throws, and keeps the frame around it.
+// Shows the error of a screen that throws. The frame around the screen stays.
 import { Component, type ComponentChildren } from 'preact'
 import { Problem } from '../ui/states.tsx'
 

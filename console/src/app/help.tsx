@@ -1,4 +1,4 @@
-// Dialog with the keyboard shortcuts, which can be turned off there.
+// Dialog that lists the keyboard shortcuts. The user can turn them off there.
 import { Dialog } from '../ui/form.tsx'
 import { words } from '../words.ts'
 import { hasKeys } from './settings.ts'

@@ -1,9 +1,9 @@
-// Single keys as shortcuts, outside of input fields.
+// Keyboard shortcuts of one key each. They do nothing while an input field has the focus.
 import { hasKeys } from './settings.ts'
 
 const typing = 'input, textarea, select, [contenteditable], dialog'
 
-/** `/` searches, `j` and `k` select rows, `c` copies the image with its digest, `?` shows help. */
+/** `/` searches, `j` and `k` select rows, `c` copies the image name with its digest, `?` shows help. */
 export function startKeys(showHelp: () => void): void {
   document.addEventListener('keydown', (event) => {
     if (!hasKeys.value || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
@@ -19,7 +19,7 @@ const actions: Record<string, () => void> = {
   '/': () => {
     const box = document.querySelector<HTMLInputElement>('header input[type=search]')
     box?.focus()
-    // Typed text replaces the earlier search.
+    // The text of the last search is selected, so typing replaces it.
     box?.select()
   },
   j: () => moveSelection(1),

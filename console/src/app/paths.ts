@@ -1,4 +1,4 @@
-// Addresses of the console: how they are written and parsed.
+// Formatting and parsing of console addresses.
 
 /** Parts of an address: `/ui/HEAD/NAMES…/~/TAIL…?QUERY`. */
 export type Route = { head: string; names: readonly string[]; tail: readonly string[]; query: URLSearchParams }
@@ -51,7 +51,7 @@ export const paths = {
   digest: (names: readonly string[], digest: string) => `${base}r/${joined(names)}/~/digests/${digest}`,
   diff: (names: readonly string[], older: string, newer: string) =>
     `${base}r/${joined(names)}/~/diff/${older}..${newer}`,
-  /** The same address with changed parameters. `undefined` removes one. */
+  /** Returns the same address with changed parameters. The value `undefined` removes a parameter. */
   with: ({ pathname, search }: { pathname: string; search: string }, changes: Search) =>
     withSearch(pathname, { ...Object.fromEntries(new URLSearchParams(search)), ...changes }),
 }

@@ -1,4 +1,4 @@
-// Current address. Links do not reload the page, and screens keep their state only in the address.
+// Current address of the console. Links do not reload the page, and screens keep their state only in the address.
 import { computed, signal } from '@preact/signals'
 import { type Route, routeOf } from './paths.ts'
 

@@ -1,4 +1,4 @@
-// Table of screens by address. Each folder in screens/ has a row here.
+// Table of all screens by address. Each folder in screens/ has a row here.
 import type { ComponentChild } from 'preact'
 import { AccessScreen } from '../screens/access/access.tsx'
 import { ExplainAccessScreen } from '../screens/access/explain-access.tsx'

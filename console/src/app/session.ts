@@ -1,27 +1,27 @@
-// The signed-in person, from the page, and their permissions, from the API.
+// Signed-in user and their permissions. The user is in the HTML of the page; the permissions come from the API.
 import { signal } from '@preact/signals'
 import { type CapabilityName, hasCapability, type Rights, readRights } from '../data/rights.ts'
 
 const { dataset } = document.body
 
-/** Person for whom the page was made. */
+/** User for whom the server rendered the page. */
 export const me = {
   uid: dataset.uid ?? '',
   name: dataset.name ?? '',
   email: dataset.email ?? '',
   organization: dataset.organization ?? '',
   isOperator: dataset.operator === 'yes',
-  /** Host that images are pulled from. */
+  /** Host from which images are pulled. */
   host: dataset.host ?? location.host,
   version: dataset.version ?? '',
 }
 
 const rights = signal<Rights | undefined>(undefined)
 
-/** True once the person's permissions are known. Before that, no screen says that something is not allowed. */
+/** True once the user's permissions are loaded. Before that, no screen shows that something is not allowed. */
 export const isKnown = (): boolean => rights.value !== undefined
 
-/** Checks if the person has a permission in a group, or in any group. False until it is known. */
+/** Checks whether the user has a permission in a group, or in any group. False until the permissions are loaded. */
 export const can = (name: CapabilityName, place?: string): boolean =>
   rights.value !== undefined && hasCapability(rights.value, name, place)
 

@@ -1,4 +1,4 @@
-// Preferences of a person for this browser.
+// Preferences of the user, which are stored in this browser.
 import { effect, signal } from '@preact/signals'
 
 const kept = (name: string): string => {
@@ -13,7 +13,7 @@ function keep(name: string, value: string): void {
   try {
     localStorage.setItem(`pinfold-${name}`, value)
   } catch {
-    // Without storage, the choice applies until the page is closed.
+    // If the browser refuses to store the preference, it applies until the page is closed.
   }
 }
 

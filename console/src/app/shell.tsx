@@ -1,4 +1,4 @@
-// Frame of every screen: navigation, search, the signed-in person, and the theme.
+// Frame of every screen: navigation, search, the signed-in user, and the theme.
 import { useEffect, useState } from 'preact/hooks'
 import { words } from '../words.ts'
 import { ErrorBoundary } from './boundary.tsx'

@@ -1,11 +1,11 @@
-// API client. It calls paths below /ui/api, where the session cookie is valid.
+// API client. All of its paths are below /ui/api, where the session cookie is valid.
 
-/** Error response of the API, or a failed connection. */
+/** Error response of the API, or a connection that failed. */
 export class Refusal extends Error {
   override name = 'Refusal'
-  /** HTTP status; 0 without a response. */
+  /** HTTP status. 0 if there was no response. */
   readonly status: number
-  /** Reason such as `PERMISSION_DENIED`. Empty if the response has none. */
+  /** Reason such as `PERMISSION_DENIED`. Empty if the response has no reason. */
   readonly reason: string
   readonly requestId: string
   readonly fields: readonly { field: string; description: string }[]
@@ -30,14 +30,14 @@ export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 export type Asked = { query?: Query | undefined; body?: object | undefined; signal?: AbortSignal | undefined }
 
-/** Message in JSON, in which the API sets all plain fields. */
+/** Message of the API in JSON. The API always sets all fields that are not messages themselves. */
 export type Full<T> = T extends readonly (infer One)[]
   ? Full<One>[]
   : T extends object
     ? { [Key in keyof T]-?: Full<NonNullable<T[Key]>> }
     : T
 
-/** Sends a request to the API. Throws `Refusal`, or the reason of an aborted signal. */
+/** Sends a request to the API. Throws `Refusal` for an error. If the signal is aborted, throws its reason. */
 export async function ask<T>(verb: Verb, path: string, { query, body, signal }: Asked = {}): Promise<T> {
   const res = await send(verb, path, { query, body, signal })
   const text = await res.text()

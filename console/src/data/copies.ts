@@ -1,11 +1,11 @@
-// Repositories that copy another one of this registry.
+// Repositories that copy another repository of this registry.
 import { readNext } from './list.ts'
 import type { Repo } from './types.ts'
 
 const pages = 5
 const size = 200
 
-/** Copies below a group; only its first thousand repositories are checked. */
+/** Lists the copies below a group. Reads only the group's first thousand repositories. */
 export async function readCopies(place: string, signal: AbortSignal): Promise<{ items: Repo[]; isCut: boolean }> {
   const items: Repo[] = []
   let after = ''
@@ -19,5 +19,5 @@ export async function readCopies(place: string, signal: AbortSignal): Promise<{ 
   return { items, isCut: after !== '' }
 }
 
-/** The member is missing in a repo that copies nothing, although its type has it. */
+/** The API omits this member if the repository copies nothing. The type does not show that. */
 export const isCopy = ({ syncConfig }: Pick<Repo, 'syncConfig'>): boolean => Boolean(syncConfig?.source)

@@ -1,4 +1,4 @@
-// Lists of the API, a page at a time.
+// Lists of the API, which are read one page at a time.
 import { ask, type Query } from './api.ts'
 
 export type Paged<T> = { items: T[]; total: number | undefined; next: string }

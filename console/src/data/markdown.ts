@@ -1,8 +1,8 @@
-// Text of a readme as a tree of a few kinds of parts. Anything else stays plain text, HTML included.
+// Parser of readme files. It knows a few elements of Markdown; all other text, including HTML, stays plain text.
 
 export type Inline =
   | { is: 'text' | 'code' | 'strong' | 'em'; text: string }
-  /** `href` leads to a page of http or https. */
+  /** `href` is always an http or https URL. */
   | { is: 'link'; text: string; href: string }
 
 export type Block =
@@ -10,10 +10,10 @@ export type Block =
   | { is: 'list'; isNumbered: boolean; items: Inline[][] }
   | { is: 'code'; text: string }
 
-/** Limits of a page: number of blocks, and number of parts in each. The rest is plain text. */
+/** Maximum number of blocks, and of parts in a block. Text beyond these limits stays plain text. */
 const most = { blocks: 300, parts: 100, all: 2000 }
 
-/** Parses the blocks of a text. `isCut` is true if there are more than the limit. */
+/** Parses a text into blocks. `isCut` is true if the text has more blocks than the limit. */
 export function readMarkdown(text: string): { blocks: Block[]; isCut: boolean } {
   const lines = text.replaceAll('\r\n', '\n').split('\n')
   const blocks: Block[] = []
@@ -105,7 +105,7 @@ function inlinesOf(text: string): Inline[] {
   return found
 }
 
-/** Allows only http and https pages. Paths are not allowed, since they would be of this origin. */
+/** Allows only http and https URLs. Relative paths are refused, since they would lead to pages of the console. */
 function isOutside(href: string): boolean {
   return /^https?:\/\/[^/]/i.test(href) && URL.canParse(href)
 }

@@ -9,8 +9,8 @@ export function isAbout(
 }
 
 /**
- * Checks that a text consists of these parts with anything between them. It is not a regular expression: one with many stars
- * could take forever.
+ * Checks whether a text consists of these parts, with any text between them. A regular expression with many stars could take
+ * forever, so none is used.
  */
 function fits(parts: readonly string[], text: string): boolean {
   const [first, last] = [parts[0]!, parts.at(-1)!]

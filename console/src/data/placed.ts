@@ -1,4 +1,4 @@
-// Resources of a group or repository, such as rules. They apply there and below.
+// Resources of a group or repository, such as rules. They apply in this group or repository and below it.
 import type { Query } from './api.ts'
 import { readNext } from './list.ts'
 import { parentOf } from './places.ts'
@@ -13,8 +13,8 @@ const pages = 5
 const size = 200
 
 /**
- * Resources that apply in a scope, from there and above, and those made below it. Only the first thousand of each organization
- * are read.
+ * Lists the resources that apply in a scope, and those that belong to a group or repository below it. Reads only the first
+ * thousand of each organization.
  */
 export async function readPlaced<T extends Scoped>(
   path: string,
@@ -38,7 +38,7 @@ export async function readPlaced<T extends Scoped>(
   return { items, isCut: after !== '' }
 }
 
-/** Position of a resource relative to a scope. `undefined` if they are unrelated. */
+/** Position of a resource relative to a scope. `undefined` if neither contains the other. */
 export function whereOf(uid: string, place: string): Where | undefined {
   const at = parentOf(uid)
   if (at === place) return 'here'

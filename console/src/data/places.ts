@@ -1,9 +1,9 @@
-// Names in addresses and names of uids. Both are requested level by level, and cached.
+// Conversion between names in addresses and uids. Each level of the path is one request, and answers are cached.
 import { ask, Refusal } from './api.ts'
 import { readPage } from './list.ts'
 import type { Group, Identity, Repo } from './types.ts'
 
-/** A group or a repo with the names of its path. */
+/** A group or a repository, with the names on its path. */
 export type Place<T> = { names: readonly string[]; groups: readonly Group[]; item: T }
 
 const groupsByName = new Map<string, Promise<Group | undefined>>()
@@ -11,13 +11,13 @@ const groupsByUid = new Map<string, Promise<Group | undefined>>()
 const reposByUid = new Map<string, Promise<Repo | undefined>>()
 const identitiesByUid = new Map<string, Promise<string | undefined>>()
 
-/** Segment of an address with a uid, for persons without access to the groups above. */
+/** Segment of an address that is a uid, for users who cannot see the groups above. */
 const byUid = 'uid:'
 export const uidPart = (uid: string): string => byUid + uid.replaceAll('/', '.')
 const uidIn = (part: string): string | undefined =>
   part.startsWith(byUid) ? part.slice(byUid.length).replaceAll('.', '/') : undefined
 
-/** Clears the cached names after a group or repo was created, renamed or deleted. */
+/** Clears the cached names. Called after a group or a repository was created, renamed or deleted. */
 export function forgetPlaces(): void {
   groupsByName.clear()
   groupsByUid.clear()
@@ -26,7 +26,7 @@ export function forgetPlaces(): void {
 
 export const parentOf = (uid: string): string => uid.slice(0, Math.max(0, uid.lastIndexOf('/')))
 
-/** Finds the group of these names. Throws `Refusal` with 404 if it is missing or the caller has no access. */
+/** Finds the group with these names. Throws `Refusal` with 404 if the group is missing or the user cannot see it. */
 export async function findGroup(names: readonly string[]): Promise<Place<Group>> {
   const groups: Group[] = []
   for (const [i, name] of names.entries()) {
@@ -47,7 +47,7 @@ function childGroup(parent: string, name: string): Promise<Group | undefined> {
   })
 }
 
-/** Finds the repo of these names. Throws `Refusal` with 404 if it is missing or the caller has no access. */
+/** Finds the repository with these names. Throws `Refusal` with 404 if the repository is missing or the user cannot see it. */
 export async function findRepo(names: readonly string[]): Promise<Place<Repo>> {
   const last = names.at(-1)!
   const uid = uidIn(last)
@@ -71,7 +71,7 @@ function repoOf(uid: string): Promise<Repo | undefined> {
   return remembered(reposByUid, uid, () => found(ask<Repo>('GET', `/registry/v2/repos/${uid}`)))
 }
 
-/** Names of the path of a group. A uid stands for groups that the caller has no access to. */
+/** Names on the path of a group. A group that the user cannot see has its uid as the name. */
 export async function namesOfGroup(uid: string): Promise<string[]> {
   const group = await groupOf(uid)
   if (!group) return [uidPart(uid)]
@@ -81,20 +81,20 @@ export async function namesOfGroup(uid: string): Promise<string[]> {
   return above.some((one) => one.startsWith(byUid)) ? [uidPart(uid)] : [...above, group.name]
 }
 
-/** Names of the path of a repo. */
+/** Names on the path of a repository. */
 export async function namesOfRepo(uid: string): Promise<string[]> {
   const [repo, above] = await Promise.all([repoOf(uid), namesOfGroup(parentOf(uid))])
   if (!repo || above.some((one) => one.startsWith(byUid))) return [uidPart(uid)]
   return [...above, repo.name]
 }
 
-/** Names of the path of a group or repo. */
+/** Names on the path of a group or a repository. */
 export async function namesOfPlace(uid: string): Promise<{ names: string[]; isRepo: boolean }> {
   const isRepo = (await repoOf(uid)) !== undefined
   return { names: await (isRepo ? namesOfRepo(uid) : namesOfGroup(uid)), isRepo }
 }
 
-/** Name of an identity; `undefined` if the caller has no access to it. */
+/** Name of an identity. `undefined` if the user cannot see the identity. */
 export function nameOfIdentity(uid: string): Promise<string | undefined> {
   return remembered(
     identitiesByUid,
@@ -103,7 +103,7 @@ export function nameOfIdentity(uid: string): Promise<string | undefined> {
   )
 }
 
-/** Resource, or undefined if it is missing or the caller has no access. */
+/** Reads a resource. Returns undefined if the resource is missing or the user cannot see it. */
 async function found<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (error instanceof Refusal && [403, 404].includes(error.status)) return undefined

@@ -1,9 +1,9 @@
-// Permissions of the caller by scope, so that controls without permission are not shown. The server decides in any case.
+// Permissions of the user by scope. Buttons without permission are hidden. The server checks each request anyway.
 import type { CapabilityJson } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { ask } from './api.ts'
 import type { Role, WhoAmI } from './types.ts'
 
-/** Capabilities that controls need, with their names in custom roles. */
+/** Capabilities that buttons need, with their names in custom roles. */
 const named = {
   'groups.create': 'CAP_IAM_GROUPS_CREATE',
   'groups.update': 'CAP_IAM_GROUPS_UPDATE',
@@ -55,7 +55,7 @@ export type CapabilityName = keyof typeof named
 type Held = { place: string; names: ReadonlySet<string> | 'all' }
 export type Rights = { held: readonly Held[] }
 
-/** Current permissions of the caller. */
+/** Permissions of the user. */
 export async function readRights(): Promise<Rights> {
   const who = await ask<WhoAmI>('GET', '/auth/v1/ok')
   const roles = who.capabilities.some((one) => one.role) ? await builtInRoles() : new Map<string, ReadonlySet<string>>()
@@ -73,7 +73,7 @@ async function builtInRoles(): Promise<Map<string, ReadonlySet<string>>> {
   return new Map(roles.map(({ uid, capabilities }) => [uid, new Set<string>(capabilities)]))
 }
 
-/** Checks if the caller has a capability in a scope, or in any scope if none is given. */
+/** Checks whether the user has a capability in a scope. Without a scope, checks whether the user has it anywhere. */
 export function hasCapability({ held }: Rights, name: CapabilityName, place?: string): boolean {
   return held.some(({ place: at, names }) => {
     const isThere = place === undefined || at === '/' || place === at || place.startsWith(`${at}/`)

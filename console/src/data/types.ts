@@ -1,4 +1,4 @@
-// JSON types of the messages that the console reads. All are from the contract.
+// JSON types of the API messages that the console reads.
 import type { WhoAmIJson } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import type { AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import type {
@@ -67,7 +67,7 @@ export type RetentionRule = Full<RetentionRuleJson>
 export type TagRule = Full<TagRuleJson>
 export type Hold = Full<HoldJson>
 export type Quarantined = Full<QuarantinedDigestJson>
-/** The name Promise is taken in JavaScript. */
+/** Type `Promise` of the API, under another name than JavaScript's Promise. */
 export type Kept = Full<PromiseJson>
 export type PullRule = Full<PullRuleJson>
 export type Gate = Full<GateJson>

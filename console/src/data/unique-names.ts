@@ -1,4 +1,4 @@
-/** Adds a number to repeated names, so that no two are equal. */
+/** Adds a number to repeated names, so that all names are different. */
 export function toUniqueNames(names: readonly string[]): string[] {
   const used = new Set<string>()
   return names.map((name) => {

@@ -5,7 +5,7 @@ import { Empty, Waiting } from './states.tsx'
 
 type Props = { isAllowed: boolean; otherwise: string; children: ComponentChildren }
 
-/** Shows the content, or a message without the permission. Waits until the permissions are known. */
+/** Shows the content if the user has the permission, or else a message. Shows neither until the permissions are loaded. */
 export function Allowed({ isAllowed, otherwise, children }: Props) {
   if (!isKnown()) return <Waiting />
   return isAllowed ? children : <Empty>{otherwise}</Empty>

@@ -1,4 +1,4 @@
-// Forms and dialogs. A form is a list of fields, and shows its own errors.
+// Forms and dialogs. A form is a list of fields. It shows the errors of its own action.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { words } from '../words.ts'
@@ -19,11 +19,11 @@ type Values = Record<string, string>
 type Props = {
   fields: readonly Field[]
   submit: string
-  /** Called with the typed text, trimmed. Errors that it throws are shown. */
+  /** Called with the typed texts, without surrounding spaces. The form shows errors that this function throws. */
   onSubmit: (values: Values) => Promise<void> | void
   children?: ComponentChildren
   isDanger?: boolean
-  /** Fields are in one line, as in filters. */
+  /** All fields are on one line, as in filters. */
   isLine?: boolean
 }
 
@@ -81,7 +81,7 @@ function Input({ field }: { field: Field }) {
       ) : (
         <input
           {...common}
-          // Preact has a type for each kind of input.
+          // Preact has a different event type for each kind of input.
           type={type as 'text'}
           defaultValue={value}
           {...(pattern !== undefined && { pattern })}
@@ -98,7 +98,7 @@ function Input({ field }: { field: Field }) {
   )
 }
 
-/** Modal dialog, which keeps the focus. */
+/** Modal dialog. The focus stays in the dialog. */
 export function Dialog({
   title,
   onClose,
@@ -131,11 +131,11 @@ type Danger = {
   act: () => Promise<void>
 }
 
-/** A button for an action that cannot be undone. It asks for confirmation, with `mustType` by typing a name. */
+/** Button for an action that cannot be undone. A dialog asks for confirmation. With `mustType`, the user must type this text. */
 export function DangerButton({ button, title, text, mustType, label, act }: Danger) {
   const [isOpen, setOpen] = useState(false)
   const done = async ({ typed }: Values) => {
-    // Browsers that do not support the pattern accept any text.
+    // A browser without support for the pattern accepts any text.
     if (mustType !== undefined && typed !== mustType.trim()) return
     await act()
     setOpen(false)
@@ -157,7 +157,7 @@ export function DangerButton({ button, title, text, mustType, label, act }: Dang
   )
 }
 
-/** Escapes only special characters, since browsers reject other escapes in a pattern. */
+/** Escapes only special characters, since browsers reject a pattern with any other escape. */
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
 type Ask = {
@@ -167,7 +167,7 @@ type Ask = {
   act: (values: Values) => Promise<void>
 }
 
-/** A button that opens a form in a dialog. `label` is the title of the dialog. */
+/** Button that opens a form in a dialog. `button` is the text of the button, and `label` the title of the dialog. */
 export function FormButton({ button, label, fields, act }: Ask) {
   const [isOpen, setOpen] = useState(false)
   const done = async (values: Values) => {
@@ -188,7 +188,7 @@ export function FormButton({ button, label, fields, act }: Ask) {
   )
 }
 
-/** A button for an action without confirmation. Errors are shown beside it. */
+/** Button for an action without confirmation. An error is shown beside the button. */
 export function ActButton({ children, label, act }: { children: string; label?: string; act: () => Promise<void> }) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()

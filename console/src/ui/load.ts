@@ -1,15 +1,15 @@
-// Data that a screen loads.
+// Hook that loads the data of a screen.
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 export type Loaded<T> = {
-  /** Data of the last read, also while it is read again. */
+  /** Data of the last read. It stays while the data is read again. */
   data: T | undefined
   error: unknown
   isBusy: boolean
   reload: () => void
 }
 
-/** Reads once for each `key`, and again on `reload`. Ignores answers for an earlier key. */
+/** Reads the data once for each `key`, and again on `reload`. Ignores an answer if the key has changed since its request. */
 export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [round, setRound] = useState(0)
   const [got, setGot] = useState<{ key: string; data?: T; error?: unknown; isBusy: boolean }>({ key, isBusy: true })

@@ -1,9 +1,9 @@
-// Downloads.
+// Download of a file that the console creates.
 import { ActButton } from './form.tsx'
 
 type Props = { children: string; label?: string; file: string; read: () => Promise<string> }
 
-/** A button that downloads a text as a file. Errors are shown beside it. */
+/** Button that downloads a text as a file. An error is shown beside the button. */
 export function SaveButton({ children, label, file, read }: Props) {
   return (
     <ActButton {...(label !== undefined && { label })} act={async () => save(file, await read())}>
@@ -17,6 +17,6 @@ function save(file: string, text: string): void {
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
   link.download = file
   link.click()
-  // The browser has read the text by then.
+  // After this delay, the browser has read the file.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

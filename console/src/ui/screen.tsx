@@ -15,7 +15,7 @@ type Props = {
   children: ComponentChildren
 }
 
-/** The heading takes the focus on a new screen, so that screen readers announce it. */
+/** The heading gets the focus on each new screen, so that screen readers read it. */
 export function Screen({ title, trail = [], tabs = [], intro, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -57,13 +57,13 @@ export function Screen({ title, trail = [], tabs = [], intro, children }: Props)
   )
 }
 
-/** Breadcrumb for these names, without the last one. */
+/** Breadcrumb for the names on a path. The last name is left out. */
 export function trailOf(names: readonly string[]): { label: string; href: string }[] {
   const above = names.slice(0, -1).map((name, i) => ({ label: nameOf(name), href: paths.group(names.slice(0, i + 1)) }))
   return [{ label: words.organizations, href: paths.organizations }, ...above]
 }
 
-/** Text for a name in an address: the uid if the person has no access to the name. */
+/** Text for a name in an address. If the user cannot see the name, the text is the uid. */
 export function nameOf(name: string): string {
   return name.startsWith(uidPart('')) ? words.noAccess : name
 }

@@ -1,4 +1,4 @@
-// Lists with a search, whose terms are in the address.
+// Lists with a search. The address contains the search terms.
 import { go } from '../app/route.ts'
 import type { Query } from '../data/api.ts'
 import { type Paged, readPage } from '../data/list.ts'
@@ -11,19 +11,19 @@ type Props = {
   /** Address of the list. */
   at: string
   query: URLSearchParams
-  /** Parameters of the address with the search terms. */
+  /** Parameters of the address that contain the search terms. */
   names: readonly string[]
-  /** Names of these parameters in the API. */
+  /** Names of the same parameters in the API. */
   asked: (values: Record<string, string>) => Query
 }
 
 export type Searched<T> = {
-  /** Terms of the search; empty if the address lacks one. */
+  /** Search terms by parameter. Empty if the address does not have the parameter. */
   values: Record<string, string>
   page: number
   size: number
   read: Loaded<Paged<T>>
-  /** Goes to the first page of a new search. */
+  /** Opens the first page of a new search. */
   search: (values: Record<string, string>) => void
 }
 

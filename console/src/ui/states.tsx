@@ -1,4 +1,4 @@
-// States of every screen: loading, error, empty, incomplete.
+// States that every screen can have: loading, error, empty, incomplete.
 import type { ComponentChildren } from 'preact'
 import { here } from '../app/route.ts'
 import { Refusal } from '../data/api.ts'
@@ -24,7 +24,7 @@ export function Waiting() {
   )
 }
 
-/** Error message, and the next step. */
+/** Error message with the next step. */
 export function Problem({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   const { title, text, requestId, isSignedOut, isStale } = explain(error)
   const { pathname, search } = here()
@@ -64,7 +64,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: (() => void)
 
 type Explained = { title: string; text: string; requestId: string; isSignedOut: boolean; isStale: boolean }
 
-/** `isStale`: the action needs a recent sign-in. */
+/** `isStale` is true if the action needs a newer sign-in. */
 function explain(error: unknown): Explained {
   const no = { requestId: '', isSignedOut: false, isStale: false }
   if (!(error instanceof Refusal)) return { ...no, title: words.consoleFailed, text: String(error) }
@@ -77,7 +77,7 @@ function explain(error: unknown): Explained {
   return { title, text: isSignedOut ? '' : message, requestId, isSignedOut, isStale }
 }
 
-/** Message for an empty list. `command` adds the first item. */
+/** Message for an empty list. `command` is the command that adds the first item. */
 export function Empty({ children, command }: { children: ComponentChildren; command?: string }) {
   return (
     <div class="notice">
@@ -99,7 +99,7 @@ export function Cut({ of: { items, total, next } }: { of: Paged<unknown> }) {
   )
 }
 
-/** Note or warning. Errors are shown by `Problem`. */
+/** Note or warning. For errors, use `Problem`. */
 export function Note({ children, kind = '' }: { children: ComponentChildren; kind?: '' | 'warn' | 'good' }) {
   return (
     <div class={`notice ${kind}`} role={kind === 'good' ? 'status' : undefined}>

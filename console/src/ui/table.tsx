@@ -1,4 +1,4 @@
-// Tables and their page links. Wide tables scroll, so that pages do not.
+// Tables and their page links. A wide table scrolls by itself, and the page does not.
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
@@ -9,9 +9,9 @@ import { usePage } from './more.tsx'
 export type Column<T> = {
   title: string
   cell: (item: T) => ComponentChildren
-  /** Field by which a click on the title sorts. */
+  /** Field by which the list is sorted after a click on the title. */
   order?: string
-  /** The cell is the header of its row. */
+  /** True if the cell is the header of its row. */
   isHead?: boolean
 }
 
@@ -20,7 +20,7 @@ type Props<T> = {
   columns: readonly Column<T>[]
   items: readonly T[]
   keyOf: (item: T) => string
-  /** Order as in the address: a field, and `asc` or `desc`. */
+  /** Sort order in the address: a field, and `asc` or `desc`. */
   order?: string
   isCaptionShown?: boolean
   classOf?: (item: T) => string
@@ -83,11 +83,11 @@ type PagesProps = {
   page: number
   size: number
   total: number
-  /** True for the links below the list. */
+  /** True for the page links below the list. */
   isBelow?: boolean
 }
 
-/** Links to other pages of a list. The address has the number of the page. */
+/** Links to other pages of a list. The number of the page is in the address. */
 export function Pages({ page, size, total, isBelow = false }: PagesProps) {
   const last = Math.max(1, Math.ceil(total / size))
   if (last === 1) return <p class="pages">{words.rows(total)}</p>
@@ -124,7 +124,7 @@ export function Pages({ page, size, total, isBelow = false }: PagesProps) {
   )
 }
 
-/** The page of the address, 1 for none. */
+/** Page number in the address. 1 if the address has none. */
 export function pageOf(query: URLSearchParams): number {
   const page = Number(query.get('page') ?? 1)
   return Number.isSafeInteger(page) && page > 0 ? Math.min(page, 10_000_000) : 1

@@ -9,7 +9,7 @@ export function Time({ at }: { at: string | undefined }) {
   return <time dateTime={at}>{timeText(at)}</time>
 }
 
-/** Formats are created once, since creating one takes longer than a hundred uses. */
+/** Formatters are created once, since creating one takes longer than using it a hundred times. */
 const formats = (options: Intl.DateTimeFormatOptions) => {
   const [utc, local] = [{ ...options, timeZone: 'UTC' }, options].map((one) => new Intl.DateTimeFormat('en-GB', one))
   return (at: Date | number): string => (isUtc.value ? utc! : local!).format(at)
@@ -28,7 +28,7 @@ export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9
 
 type DigestProps = { of: string; href?: string; isMain?: boolean; isBare?: boolean }
 
-/** Beginning of a digest; the tooltip has all of it. A bare one is a single node, for long tables. */
+/** Beginning of a digest. The tooltip shows the whole digest. With `isBare`, the digest is a single node, for long tables. */
 export function Digest({ of, href, isMain, isBare }: DigestProps) {
   if (of === '') return <span class="dim">–</span>
   if (isBare && href !== undefined) {
@@ -48,7 +48,7 @@ export function Digest({ of, href, isMain, isBare }: DigestProps) {
   )
 }
 
-/** Copy button; `label` names the copied text for screen readers. */
+/** Copy button. `label` names the copied text for screen readers. */
 export function Copy({
   text,
   label,
@@ -94,7 +94,7 @@ export function Copy({
   )
 }
 
-/** The text in a selected field, for browsers that refuse to copy. */
+/** Text in a selected field, for browsers that refuse to copy. */
 function Selected({ text, label }: { text: string; label: string }) {
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
@@ -109,7 +109,7 @@ function Selected({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** Copies by selection if there is no clipboard, as over http. Returns whether it was copied. */
+/** Copies a text. Without a clipboard, as over http, copies a selection. Returns whether the text was copied. */
 async function write(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -154,7 +154,7 @@ export function bytes(count: number): string {
   return `${power === 0 ? scaled : scaled.toFixed(1)} ${units[power]}`
 }
 
-/** A state as a word with a symbol, so that it does not depend on color. */
+/** State as a word with a symbol, so that users do not need to see its color. */
 export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'plain'; children: string }) {
   return (
     <span class={`badge ${kind}`}>

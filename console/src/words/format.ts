@@ -1,6 +1,6 @@
 // Numbers and counts as texts.
 export const numbers = (count: number): string => new Intl.NumberFormat('en').format(count)
 
-/** Such as `1 tag` and `2,000 tags`. */
+/** Text such as `1 tag` or `2,000 tags`. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${numbers(count)} ${count === 1 ? one : many}`

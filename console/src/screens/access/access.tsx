@@ -70,7 +70,7 @@ export function AccessScreen({ names, query }: Props) {
 
 type Bindings = { items: RoleBinding[]; isHidden: boolean; isCut: boolean }
 
-/** Bindings of one group. This person may have no access to those of a group above. */
+/** Bindings of one group. If this is a group above, the user may have no access to its bindings. */
 async function bindingsOf({ uid }: Group, identity: string, signal: AbortSignal): Promise<Bindings> {
   const query = { 'uidp.childrenOf': uid, identity }
   try {

@@ -1,4 +1,4 @@
-// Explanation of access: role bindings, sufficient roles, grantors, and refused requests.
+// Explanation of a user's access: role bindings, roles that would be enough, members who can grant them, and refused requests.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { ask } from '../../data/api.ts'
@@ -16,7 +16,7 @@ import { groupTabs } from '../groups/group-tabs.ts'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 
-/** Actions to choose from. The address can have others. */
+/** Actions in the selection field. An address may contain other actions. */
 const asked = [
   'CAP_MANIFEST_LIST',
   'CAP_MANIFEST_CREATE',

@@ -1,4 +1,4 @@
-// Account of the signed-in person: sessions, push tokens and pending invitations.
+// Account of the signed-in user: sessions, push tokens and pending invitations.
 import { me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
@@ -132,7 +132,7 @@ function PushTokens() {
   )
 }
 
-/** Roles that take effect after the person has accepted them. */
+/** Roles that take effect once the user accepts them. */
 function PendingInvitations() {
   const read = useLoad('offers', (signal) =>
     readPage<PendingBinding>('/control/v1/pendingBindings', 'pendingBindings', { size: 200, signal }),

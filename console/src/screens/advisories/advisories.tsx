@@ -1,4 +1,4 @@
-// Advisories: vulnerabilities of a package, and events that wait for a review.
+// Advisories: vulnerabilities of a package, and their events that await a review.
 import { paths } from '../../app/paths.ts'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

@@ -1,4 +1,4 @@
-// Audit log of a group: each change, with user and address.
+// Audit log of a group. Each entry has the change, its user and the IP address.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { readPage } from '../../data/list.ts'

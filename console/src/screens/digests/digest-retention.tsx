@@ -1,4 +1,4 @@
-// Retention of a digest: the rule or hold that keeps it, and the date.
+// Retention of a digest: the rule or legal hold that prevents its deletion, and the date until which it does.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { can } from '../../app/session.ts'
@@ -19,7 +19,7 @@ export function DigestRetention({ names, repo, digest }: Props) {
   if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{words.digestMissing}</Empty>
   return (
     <Shown of={read}>
-      {/* JSON leaves out an enum without a value. */}
+      {/* The API omits an enum that has its zero value. */}
       {({ reason = 'REASON_UNSPECIFIED', until, tags, keptWith }) => (
         <>
           <p>
@@ -51,7 +51,7 @@ export function DigestRetention({ names, repo, digest }: Props) {
   )
 }
 
-/** Buttons for a legal hold and a quarantine of the digest. */
+/** Buttons that put the digest under a legal hold or a quarantine. */
 function DigestActions({ names, repo, digest, onChange }: Props & { onChange: () => void }) {
   const reason = [{ name: 'reason', label: words.reason }]
   return (

@@ -1,4 +1,5 @@
-// A digest: every tag that ever pointed to it, its metadata, and its content. Unknown parts are named, and never shown as none.
+// Screen of a digest: every tag that ever pointed to it, its metadata, and its content. Content that was not read is shown as
+// unknown, never as empty.
 import { paths } from '../../app/paths.ts'
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -58,7 +59,7 @@ export function DigestScreen({ names, digest }: Props) {
 
 type At = { repo: string; digest: string }
 
-/** Assignments of the digest to current, former and deleted tags, in pages. */
+/** Assignments of the digest to tags, including former and deleted tags, in pages. */
 function AllTags({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
   const page = useLoad(`ever ${repo} ${digest} ${after}`, (signal) => readMoves(repo, { digest, after }, signal))
   return (
@@ -142,7 +143,7 @@ function Platforms({ repo, digest }: At) {
   )
 }
 
-/** Tags of signatures and attestations, which are named after the digest. */
+/** Tags of signatures and attestations. Their names contain the digest. */
 function Signatures({ names, repo, digest }: At & { names: readonly string[] }) {
   const read = useLoad(`signatures ${repo} ${digest}`, (signal) => {
     const query = { prefix: digest.replace(':', '-'), includeReferrers: true }

@@ -1,4 +1,4 @@
-// Deliveries of a subscription with their results, the newest first.
+// Deliveries of a subscription and their results, newest first.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
@@ -16,7 +16,7 @@ const root = '/events/v2/subscriptions'
 const states = ['', 'WAITING', 'DELIVERED', 'GIVEN_UP'] as const
 type State = (typeof states)[number]
 
-/** A new `round` reloads the list, for example after `onSent`. */
+/** A new value of `round` reloads the list. Callers change it in `onSent`, for example. */
 type Props = { uid: string; name: string; round: number; onSent: () => void }
 
 export function Deliveries({ uid, name, round, onSent }: Props) {

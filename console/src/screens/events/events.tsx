@@ -77,7 +77,7 @@ function SubscriptionView({ one, name, onGone }: ViewProps) {
   )
   const reload = () => {
     read.reload()
-    // A click before the last answer causes one more read.
+    // If the button is pressed before the last answer, the list is read once more after that answer.
     setRound((one) => one + 1)
   }
   return (
@@ -105,7 +105,7 @@ const healthOf = ({ paused, failures }: SubscriptionSettings) =>
   paused ? 'paused' : failures > 0 ? 'failing' : 'delivering'
 const healthKinds = { paused: 'warn', failing: 'bad', delivering: 'good' } as const
 
-/** State of a subscription, and what to do if it is behind. */
+/** State of a subscription. If deliveries are late, shows what to do. */
 function Health({ settings }: { settings: SubscriptionSettings }) {
   const { pauseReason, blockedUntil, behindTime, waiting, givenUp } = settings
   const health = healthOf(settings)
@@ -184,7 +184,7 @@ type ReplayProps = { one: Subscription; name: string; since: string; onDone: () 
 
 type Sent = { count: number; next: string; body: { startTime?: string; endTime: string } }
 
-/** Redelivers the events of a time range, skipped ones included. If the queue is full, the rest is sent on request. */
+/** Redelivers the events of a time range, including skipped events. If the queue is full, offers a button for the rest. */
 function RedeliverRange({ one, name, since, onDone }: ReplayProps) {
   const [sent, setSent] = useState<Sent>()
   const time = (typed: string | undefined) => (typed ? new Date(`${typed}Z`).toISOString() : undefined)
@@ -199,7 +199,8 @@ function RedeliverRange({ one, name, since, onDone }: ReplayProps) {
         setSent({ ...from, count, next })
       } while (next !== '')
     } catch (error) {
-      // Events that were sent before the error count, and the rest is offered. If none were sent, the action has failed.
+      // If an error comes after some events were queued, shows their number and offers the rest. If none were queued, the action
+      // has failed.
       if (count === from.count) throw error
     }
     onDone()

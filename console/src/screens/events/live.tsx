@@ -1,4 +1,4 @@
-// Live events, until the person stops them or leaves.
+// Live events, which are shown until the user stops them or leaves the screen.
 import { useEffect, useState } from 'preact/hooks'
 import { follow } from '../../data/api.ts'
 import { Empty, Problem } from '../../ui/states.tsx'
@@ -62,7 +62,7 @@ async function read(group: string, signal: AbortSignal, add: (one: LiveEvent) =>
     if (done) return
     text += decoder.decode(value, { stream: true })
     const parts = text.split('\n\n')
-    // A part without an end must not grow without a limit.
+    // Limits the memory for an event whose end does not arrive.
     text = parts.pop()!.slice(-mostText)
     for (const part of parts) {
       const line = part.split('\n').find((one) => one.startsWith('data: '))

@@ -1,4 +1,4 @@
-// Frame of a tab of a group. It finds the group before it shows the tab.
+// Frame around each tab of a group. It finds the group, and then shows the tab.
 import type { ComponentChildren } from 'preact'
 import { findGroup, type Place } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'

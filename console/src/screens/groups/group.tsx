@@ -1,4 +1,4 @@
-// A group: the folders and the repositories in it.
+// Screen of a group, with its folders and repositories.
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { can, me } from '../../app/session.ts'
@@ -61,7 +61,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
 
 type FoldersProps = { names: readonly string[]; group: string; after?: string }
 
-/** Folders of a group, in pages. Shows nothing if there are none. */
+/** Folders of a group, in pages. Shows nothing if the group has no folders. */
 function Folders({ names, group, after = '' }: FoldersProps) {
   const read = useLoad(`folders ${group} ${after}`, (signal) => {
     const query = { 'uidp.childrenOf': group, orderBy: 'name' }

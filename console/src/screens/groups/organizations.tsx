@@ -1,4 +1,4 @@
-// Organizations of the person.
+// List of the organizations that the user can see.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'

@@ -1,4 +1,4 @@
-// Name and description of a group, and its deletion, which needs an empty group.
+// Name and description of a group, and its deletion. Only an empty group can be deleted.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
@@ -62,7 +62,7 @@ const lists: Record<Counted, string> = {
 
 type Count = { what: Counted; count: number | undefined }
 
-/** Number of resources of a kind in a group; `undefined` if this person has no access to them. */
+/** Number of resources of a kind in a group. `undefined` if the user cannot list them. */
 async function countOf(what: Counted, group: string, signal: AbortSignal): Promise<Count> {
   const query = { 'uidp.childrenOf': group }
   const read = readPage(lists[what], what, { size: 1, query, signal })

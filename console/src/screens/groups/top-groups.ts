@@ -1,9 +1,9 @@
-// First groups of a person who has access to no organization, but to folders in one.
+// Groups on the home screen of a user who can see folders of an organization, but not the organization.
 import { readPage } from '../../data/list.ts'
 import { namesOfGroup, parentOf } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'
 
-/** Groups whose parent the person has no access to, from the first two hundred groups. */
+/** Groups whose parent the user cannot see. Only the user's first two hundred groups are checked. */
 export async function readTopGroups(signal: AbortSignal): Promise<{ group: Group; names: readonly string[] }[]> {
   const { items } = await readPage<Group>('/iam/v2/groups', 'groups', { size: 200, signal })
   const uids = new Set(items.map(({ uid }) => uid))

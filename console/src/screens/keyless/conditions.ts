@@ -1,5 +1,5 @@
-// Conditions of an identity for the tokens of a CI job, from the URL of its repository or from one of its tokens. The token is
-// parsed here: only its claims are sent, never its signature.
+// Conditions of an identity for the tokens of a CI job. They are made from the URL of the job's repository, or from one of its
+// tokens. The token is parsed in the browser: only its claims are sent, never its signature.
 export type Conditions = {
   issuer: string
   subject?: string
@@ -9,12 +9,12 @@ export type Conditions = {
 
 export type Plan = {
   platform: 'github' | 'gitlab' | 'other'
-  /** Name of the identity unless the person chooses another. */
+  /** Default name of the identity. */
   name: string
   conditions: Conditions
-  /** The claims of the token that was pasted, as JSON. */
+  /** Claims of the pasted token, as JSON. */
   claims?: string
-  /** True if the conditions contain only names, which can be transferred to another owner. */
+  /** True if the conditions contain only names and no ids. A name can later belong to another owner. */
   isRecyclable: boolean
 }
 
@@ -26,7 +26,7 @@ export function planOf(text: string): Plan | undefined {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(given) ? ofToken(given) : ofAddress(given)
 }
 
-/** Form of an identity's name in the API. */
+/** Changes a text to a valid name of an identity. */
 const nameOf = (text: string): string =>
   text
     .toLowerCase()
@@ -45,7 +45,7 @@ function ofAddress(text: string): Plan | undefined {
   if (host === 'github.com') {
     const [owner, name, ...more] = path.split('/')
     if (!owner || !name || more.length > 0 || !/^[\w.-]+\/[\w.-]+$/.test(path)) return undefined
-    // Newer subjects have IDs after the names.
+    // Newer GitHub subjects have `@` and a numeric id after each name.
     const subjectPattern = `repo:${literal(owner)}(@[0-9]+)?/${literal(name)}(@[0-9]+)?:ref:refs/heads/main`
     const conditions = { issuer: issuers.github, subjectPattern }
     return { platform: 'github', name: nameOf(`${owner} ${name}`), conditions, isRecyclable: true }
@@ -78,7 +78,7 @@ function ofToken(token: string): Plan | undefined {
   return { platform, name, conditions, claims: JSON.stringify(claims), isRecyclable }
 }
 
-/** Matches both forms of GitHub's subjects. The person can widen parts that differ between jobs. */
+/** Pattern for both forms of GitHub's subjects. The user can widen the parts that differ between jobs. */
 function subjectOf(platform: Plan['platform'], subject: string, { repository }: Record<string, unknown>) {
   const [, owner, name] = platform === 'github' ? (/^([\w.-]+)\/([\w.-]+)$/.exec(String(repository)) ?? []) : []
   const rest = /^repo:[^:]+:(.+)$/.exec(subject)?.[1]

@@ -1,4 +1,4 @@
-// Setup of a CI job that signs in without a password, in three clicks: preview, create, copy.
+// Setup of a CI job that signs in without a password, in three steps: preview, create, copy.
 import { useRef, useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -66,7 +66,7 @@ function Preview({ group, plan, onMade }: PreviewProps) {
   const roles = useLoad('roles to push', (signal) =>
     readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
   )
-  // Kept if the binding fails, so that the next attempt creates no second identity.
+  // The uid of the created identity. If creating the binding fails, the next attempt uses this identity again.
   const identity = useRef<string>(undefined)
   const create = async (values: Record<string, string>) => {
     const wanted = { name: values.name, claimMatch: conditions }
@@ -125,7 +125,7 @@ function RequiredClaims({ conditions }: { conditions: Conditions }) {
   )
 }
 
-/** Result of an exchange of the token, from its claims without its signature. */
+/** Shows whether an exchange of the token would succeed. The server gets the claims of the token, without the signature. */
 function DryRun({ group, claims, conditions }: { group: Group; claims: string; conditions: Conditions }) {
   const read = useLoad(`check ${claims}`, (signal) =>
     ask<ClaimChecks>('POST', `/control/v1/claimChecks/${group.uid}`, { body: { claims, match: conditions }, signal }),

@@ -1,4 +1,4 @@
-// Copies of repositories within this registry, with their state and end.
+// Copies of repositories within this registry, with their state and the button that ends them.
 import { paths } from '../../app/paths.ts'
 import { ask } from '../../data/api.ts'
 import { isCopy, readCopies } from '../../data/copies.ts'
@@ -10,12 +10,12 @@ import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
-/** Copies in and below a group. */
+/** Copies in a group and below it. */
 export function Copies({ group }: { group: string }) {
   return <CopyTable place={group} empty={words.noCopies} wants={() => true} />
 }
 
-/** Source of a repository, and the repositories of its organization that copy it. */
+/** Source that a repository copies, and the repositories of its organization that copy this repository. */
 export function CopiesOf({ repo }: { repo: Repo }) {
   return (
     <>
@@ -40,7 +40,7 @@ function Source({ repo: { uid, syncConfig } }: { repo: Repo }) {
   )
 }
 
-/** Progress of the copying. */
+/** Progress of the copy. */
 function CopyState({ repo }: { repo: string }) {
   const read = useLoad(`copying ${repo}`, (signal) =>
     ask<{ status?: string }>('GET', `/registry/v1/repos/${repo}:syncstatus`, { signal }),

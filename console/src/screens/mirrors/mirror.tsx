@@ -1,4 +1,4 @@
-// Upstream of a repository, the state of the mirror, and the form that sets it.
+// Upstream of a repository, the state of the mirror, and the form for its settings.
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPlaced } from '../../data/placed.ts'
@@ -42,7 +42,7 @@ export function RepoMirror({ repo }: { repo: string }) {
 
 function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; onChange: () => void }) {
   const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime, historyProblem } = of
-  // JSON leaves out an enum without a value.
+  // The API omits an enum that has its zero value.
   const { history = 'HISTORY_UNSPECIFIED' } = of
   const check = async () => {
     await ask('POST', `${pathOf(repoUid)}:check`, { body: {} })
@@ -93,7 +93,7 @@ function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; 
   )
 }
 
-/** Durations are seconds with an `s` at the end. */
+/** Durations of the API are seconds with an `s` at the end. */
 const secondsOf = (duration: string | undefined): number => Number.parseFloat(duration ?? '0')
 const minutesOf = (duration: string | undefined): number => Math.round(secondsOf(duration) / 60)
 const daysOf = (duration: string | undefined): number => Math.round(secondsOf(duration) / 86_400)
@@ -109,7 +109,7 @@ function MirrorForm({ repo, now, onMade }: Props) {
       interval: `${Number(interval) * 60}s`,
       ...(staleFor && { staleFor: `${Number(staleFor) * 86_400}s` }),
     }
-    // Platforms can only be set by a command, so they stay as they are.
+    // The form has no field for platforms, which only a command sets. So their current value is sent.
     const platforms = mode === 'MODE_FULL' ? (now?.platforms ?? []) : []
     await ask('POST', pathOf(repo), { body: { upstreamUid, path, mode, tags: linesOf(tags), platforms, ...times } })
     onMade()

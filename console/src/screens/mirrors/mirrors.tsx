@@ -33,7 +33,7 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
 
 type Named = Follow & { names: readonly string[] }
 
-/** Mirrors in and below the group, in pages. */
+/** Mirrors in the group and below it, in pages. */
 function Mirrors({ group, after }: { group: string; after: string }) {
   const read = useLoad(`follows ${group} ${after}`, async (signal) => {
     const { items, next } = await readNext<Follow>(`/registry/v2/follows/${group}`, 'follows', {
@@ -139,7 +139,7 @@ export const upstreams: Kind<Upstream> = {
   end: { button: words.delete, text: words.deleteUpstreamText, send: sent.delete },
 }
 
-/** Leaves out an empty password, so that the stored one stays. */
+/** Omits an empty password, so that the server keeps the stored one. */
 function bodyOf({ password, allow, requestsPerSecond, makeRepos, ...plain }: Values): object {
   return {
     ...plain,

@@ -4,7 +4,7 @@ import type { Field } from '../../ui/form.tsx'
 import { words } from '../../words.ts'
 import { roleOptions } from './roles.ts'
 
-/** Fields for a new provider, or for an existing one. */
+/** Fields of the form, for a new or an existing provider. */
 export function providerFields(roles: readonly Role[], one?: Provider): Field[] {
   const oidc = one?.oidc
   const viewer = roles.find(({ name }) => name === 'viewer')?.uid ?? ''
@@ -34,7 +34,9 @@ export function providerFields(roles: readonly Role[], one?: Provider): Field[] 
 
 const paths = ['name', 'default_role', 'oidc.issuer', 'oidc.client_id', 'oidc.pkce_enabled', 'oidc.groups_claim']
 
-/** Body for the API. `mask` has the fields of an update, without an empty secret, so that the stored one stays. */
+/**
+ * Body for the API. `mask` lists the fields of an update. An empty secret is omitted, so that the server keeps the stored one.
+ */
 export function providerOf(values: Record<string, string>): { body: object; mask: string } {
   const { name, defaultRole, issuer, clientId, clientSecret, groupsClaim } = values
   const additionalScopes = (values.additionalScopes ?? '').split(/[\s,]+/).filter((one) => one !== '')

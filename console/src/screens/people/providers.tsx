@@ -85,7 +85,7 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
 
 const live = ['CREDENTIAL_STATE_LIVE', 'CREDENTIAL_STATE_ROTATING']
 
-/** Each provider is read by itself, since lists have no state of the SCIM tokens. */
+/** Reads each provider by itself, since lists do not contain the state of the SCIM token. */
 function Scim({ uid }: { uid: string }) {
   const [token, setToken] = useState<string>()
   const read = useLoad(`scim ${uid}`, (signal) => ask<Provider>('GET', `${root}/${uid}`, { signal }))
@@ -98,7 +98,7 @@ function Scim({ uid }: { uid: string }) {
     <Shown of={read}>
       {({ scim }) => {
         const [isOn, hasToken] = [scim?.enabled === true, live.includes(scim?.credentialState ?? '')]
-        // Changes that another person made in the meantime are not overwritten.
+        // If another user has changed the provider in the meantime, the update is refused.
         const etag = scim?.etag ?? ''
         return (
           <>
@@ -131,7 +131,7 @@ function Scim({ uid }: { uid: string }) {
   )
 }
 
-/** A provider gives its users a role, so saving one needs the permission to grant roles. */
+/** A provider gives a role to its users. So saving a provider needs the permission to grant roles. */
 const canSaveProvider = (name: 'identity_providers.create' | 'identity_providers.update', at: string): boolean =>
   can(name, at) && can('role_bindings.create', at)
 

@@ -1,4 +1,4 @@
-// Roles that can be granted in an organization: those of the server, and its own.
+// Roles that can be granted in an organization: built-in roles, and custom roles of the organization.
 import { readPage } from '../../data/list.ts'
 import type { Role } from '../../data/types.ts'
 

@@ -1,4 +1,4 @@
-// Readme of a repository, rendered as a few kinds of elements, without HTML of its own.
+// Readme of a repository. It is rendered as a few kinds of elements; HTML in the readme is shown as text.
 import { ask } from '../../data/api.ts'
 import { type Block, type Inline, readMarkdown } from '../../data/markdown.ts'
 import { useLoad } from '../../ui/load.ts'
@@ -21,7 +21,7 @@ function Markdown({ text }: { text: string }) {
   return (
     <div class="readme">
       {blocks.map((block, i) => (
-        // Blocks never change their order.
+        // The order of the blocks never changes, so the index can be the key.
         <BlockView key={i} block={block} />
       ))}
       {isCut && <Note>{words.readmeCut}</Note>}

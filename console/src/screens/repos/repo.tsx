@@ -143,7 +143,7 @@ function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) 
   )
 }
 
-/** First tags with a text in their names. Reads further pages of the API, since pages can be short. */
+/** Finds the first tags whose names contain a text. Reads further pages of the API, since a page can have few matches. */
 async function searchTags(repo: string, part: string, signal: AbortSignal): Promise<Paged<Tag>> {
   const everything = { includeReferrers: true, includeDates: true, includeEpochs: true }
   const items: Tag[] = []
@@ -164,7 +164,7 @@ function readTags(repo: string, { page, order, signal }: Wanted): Promise<Paged<
   return readPage<Tag>('/registry/v2/tags', 'tags', { page, size, query, signal })
 }
 
-/** Columns with few nodes, since a page has two hundred rows. Tag names are ASCII, so they need no `bdi`. */
+/** A page has two hundred rows, so cells have few nodes. Tag names are ASCII, so they need no `bdi`. */
 function columnsFor(names: readonly string[], repo: string, reload: () => void): Column<Tag>[] {
   const columns: Column<Tag>[] = [
     {
@@ -219,7 +219,7 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
 
 type HistoryProps = { names: readonly string[]; repo: Repo; after?: string }
 
-/** Tag history of a repo, the newest entry first, in pages. */
+/** Tag history of a repository, newest entry first, in pages. */
 function RepoHistory({ names, repo, after = '' }: HistoryProps) {
   const page = useLoad(`history ${repo.uid} ${after}`, (signal) => readMoves(repo.uid, { after, size: 100 }, signal))
   return (

@@ -37,7 +37,7 @@ export function RepoSettings({ names, repo, onChange }: Props) {
   )
 }
 
-/** Shows the number of tags and manifests before the deletion. */
+/** Shows the number of tags and manifests before the deletion is confirmed. */
 function DeleteRepo({ names, repo }: { names: readonly string[]; repo: Repo }) {
   const lost = useLoad(`lost with ${repo.uid}`, async (signal) => {
     const [usage, tags] = await Promise.all([

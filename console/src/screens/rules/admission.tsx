@@ -5,7 +5,7 @@ import type { Field } from '../../ui/form.tsx'
 import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
-import { type At, type Kind, ScopedList, Rules, sendTo, type Values } from './placed-list.tsx'
+import { type At, type Kind, Rules, ScopedList, sendTo, type Values } from './placed-list.tsx'
 
 export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
@@ -28,7 +28,7 @@ const kinds = ['vulnerabilities', 'endOfLife', 'cooldown', 'supportWindow'] as c
 const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const
 const severities = ['SEVERITY_UNSPECIFIED', 'LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const
 
-/** Each gate has only the field of its kind. */
+/** A gate of the API has a different field for each kind of condition. */
 const kindOf = (gate: Partial<Gate>) => kinds.find((kind) => gate[kind] !== undefined) ?? 'vulnerabilities'
 
 const gates: Kind<Gate> = {

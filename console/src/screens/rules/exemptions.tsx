@@ -1,4 +1,4 @@
-// Exemptions: digests that policies allow until a date.
+// Exemptions: digests that pass policies until a date.
 import { ask } from '../../data/api.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import { Digest, Time } from '../../ui/text.tsx'
@@ -19,7 +19,7 @@ type Options = {
   path: string
   member: string
   empty: string
-  /** Latest day of an exemption. */
+  /** Latest possible expiry of an exemption. */
   untilHint: string
   revokeText: string
   needs?: { create: CapabilityName; end: CapabilityName }

@@ -1,11 +1,12 @@
-// Lists of resources that apply in a scope, such as policies: its own, inherited ones, and those below. With forms to change them.
+// Lists of resources that apply in a scope, such as policies. A list has those of the scope, inherited ones, and those below.
+// Forms create and change them.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
-import { type Scoped, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
+import { readPlaced, type Scope, type Scoped, whereOf } from '../../data/placed.ts'
 import { namesOfPlace, parentOf } from '../../data/places.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import type { Group } from '../../data/types.ts'
@@ -16,7 +17,7 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { words } from '../../words.ts'
 
 export type Values = Record<string, string>
-/** A group or repo, with the groups above it that the person has access to. */
+/** A group or a repository, with the groups above it that the user can see. */
 export type At = { uid: string; groups: readonly Group[] }
 
 /** Kind of resource that belongs to a group or repo. */
@@ -28,9 +29,9 @@ export type Kind<T extends Scoped> = {
   scope?: Scope
   query?: Query
   columns: readonly Column<T>[]
-  /** Permission to create, change and end one; `registry.settings.update` by default. */
+  /** Capability to create, change and end a resource of this kind. Default: `registry.settings.update`. */
   needs?: { create: CapabilityName; update?: CapabilityName; end: CapabilityName }
-  /** Title of one of them. */
+  /** Title of a resource of this kind. */
   nameOf: (item: T) => string
   create: {
     summary: string
@@ -38,15 +39,15 @@ export type Kind<T extends Scoped> = {
     fields: (item?: T) => readonly Field[]
     send: (at: string, values: Values) => Promise<void>
   }
-  /** Missing if the resource cannot be changed. */
+  /** Sends the request that changes a resource. Undefined if resources of this kind cannot be changed. */
   update?: (item: T, values: Values) => Promise<void>
-  /** Request that ends it. */
+  /** Sends the request that ends a resource. */
   end: { button: string; text: string; send: (item: T) => Promise<void>; isOver?: (item: T) => boolean }
 }
 
 const ofSettings: CapabilityName = 'registry.settings.update'
 
-/** Checks if this person can change or end one of them. */
+/** Checks whether the user can change or end resources of this kind in a scope. */
 function canAct<T extends Scoped>({ needs, update }: Kind<T>, at: string): boolean {
   return can(needs?.end ?? ofSettings, at) || (update !== undefined && can(needs?.update ?? ofSettings, at))
 }
@@ -107,7 +108,7 @@ const whereColumn = <T extends Scoped>(at: At): Column<T> => ({
   },
 })
 
-/** Link to a group or repo by its names. */
+/** Link to a group or a repository, with its names as text. */
 function PlaceName({ uid }: { uid: string }) {
   const read = useLoad(`place of ${uid}`, () => namesOfPlace(uid))
   if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
@@ -126,7 +127,7 @@ const actionsColumn = <T extends Scoped>(
 ): Column<T> => ({
   title: words.actions,
   cell: (item) => {
-    // Rules from a group above are changed there, with permission in that group.
+    // An inherited rule can be changed only in its own group, with permission there.
     if (whereOf(item.uid, at.uid) === 'above' || end.isOver?.(item)) return null
     const name = nameOf(item)
     return (
@@ -161,7 +162,7 @@ const actionsColumn = <T extends Scoped>(
 
 type ForProps = { at: At; needs?: CapabilityName; children: ComponentChildren }
 
-/** Shows content that needs a capability, or a message without it. */
+/** Shows content that needs a capability. Without the capability, shows a message. */
 export function WithPermission({ at, needs = ofSettings, children }: ForProps) {
   if (!isKnown()) return <Waiting />
   if (!can(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
@@ -179,11 +180,11 @@ type RulesProps = {
   query: URLSearchParams
   text: string
   needs?: CapabilityName
-  /** Gets the query for lists of resources that can end. */
+  /** Renders the lists. `query` is for resources that can expire or be revoked. */
   children: (asked: { query: Query }) => ComponentChildren
 }
 
-/** Lists with an introduction. The address says whether ended entries are included. */
+/** Lists with an introduction. A parameter of the address includes expired and revoked entries. */
 export function Rules({ at, query, text, needs = ofSettings, children }: RulesProps) {
   const isOn = query.get('ended') === 'yes'
   return (

@@ -1,4 +1,4 @@
-// Deletion plans of retention rules: created, viewed, and applied after typing the name of the group.
+// Deletion plans of retention rules. Users create and review them. To apply a plan, users type the name of the group.
 import { useEffect } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
@@ -20,7 +20,7 @@ const path = '/registry/v2/retentionPlans'
 const isRunning = ({ state }: Plan): boolean => state === 'PLANNING' || state === 'APPLYING'
 const pollMs = 1500
 
-/** Plans of this scope and below. `chosen` is the open one. */
+/** Plans of this scope and below it. `chosen` is the plan that is shown. */
 export function Plans({ at, chosen }: { at: string; chosen: string }) {
   const read = useLoad(`plans ${at}`, async (signal) => {
     const { items } = await readPlaced<Plan>(path, 'retentionPlans', { place: at, signal })
@@ -28,7 +28,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
     const named = plans.map(async (plan) => ({ ...plan, names: (await namesOfPlace(parentOf(plan.uid))).names }))
     return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   })
-  // Waits after each answer, so that slow answers are not aborted.
+  // Waits for each answer before the next request, so a slow answer is not aborted.
   const isNext = !read.isBusy && (read.data?.some(isRunning) ?? false)
   useEffect(() => {
     if (!isNext) return

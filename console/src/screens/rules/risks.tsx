@@ -7,7 +7,7 @@ import { useLoad } from '../../ui/load.ts'
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { type At, type Kind, ScopedList, Rules } from './placed-list.tsx'
+import { type At, type Kind, Rules, ScopedList } from './placed-list.tsx'
 import { timeOf, untilField } from './until.ts'
 
 export function Risks({ at, query }: { at: At; query: URLSearchParams }) {
@@ -116,14 +116,14 @@ const signers: Kind<Signer> = {
   end: endOf(signersPath, words.revoke, words.revokeTrustText),
 }
 
-/** Kind of the key, by its first bytes. The server writes each kind in one form. */
+/** Type of a public key, from the first bytes of its DER form. The server writes each type in one form only. */
 function kindOf(pem: string): string {
   const key = pem.split('\n')[1] ?? ''
   if (key.startsWith('MCowBQYDK2Vw')) return 'Ed25519'
   return /^M.kwEwYHKoZIzj0CAQ/.test(key) ? 'ECDSA P-256' : 'RSA'
 }
 
-/** Name of an identity, if this person has access to it. */
+/** Name of an identity. If the user cannot see the identity, the end of its uid. */
 function Who({ uid }: { uid: string }) {
   const isMe = me.isOperator && uid === me.uid
   const read = useLoad(`identity ${uid}`, async () => (isMe ? words.operatorTitle : nameOfIdentity(uid)))

@@ -1,4 +1,4 @@
-// Tags of a repository that cooldown policies hold back now, including policies that only observe.
+// Tags of a repository that cooldown policies hold back now. Includes policies that only observe.
 import { paths } from '../../app/paths.ts'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

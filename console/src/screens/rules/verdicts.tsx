@@ -1,4 +1,4 @@
-// Verdicts of admission policies about images now, including policies in dry run.
+// Verdicts that admission policies have about images now. Includes policies in dry run.
 import { paths } from '../../app/paths.ts'
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -51,7 +51,7 @@ const checkedTags = 10
 
 type TagVerdict = Verdict & { tag: string }
 
-/** Recently updated tags that would be denied, so that a policy can be tried before it is enforced. */
+/** Recently updated tags whose pull the policies would deny. Users can so try a policy before it is enforced. */
 export function DeniedTags({ names, repo }: { names: readonly string[]; repo: string }) {
   if (!can('repo.check_policies', repo) || !can('tag.list', repo)) return null
   return <DeniedTagList names={names} repo={repo} />
@@ -62,7 +62,7 @@ function DeniedTagList({ names, repo }: { names: readonly string[]; repo: string
     const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
     const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: checkedTags, query, signal })
     const found = items.map(async ({ name, digest }): Promise<TagVerdict[]> => {
-      // The tag can be deleted by now, or have no image here.
+      // Since the list was read, the tag may have been deleted. A digest of an imported history has no image.
       const results = await verdictsOn(repo, { digest }, signal).catch((error: unknown) => {
         if (error instanceof Refusal && error.status === 404) return []
         throw error

@@ -1,4 +1,4 @@
-// Search. The form of the typed text decides what is searched.
+// Search of the console. The form of the typed text determines the requests.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -16,9 +16,9 @@ export type Found = {
   places: readonly FoundPlace[]
   /** Number of images that were not scanned completely. */
   unknown: number
-  /** Summary of what was not scanned for a vulnerability; empty if everything was compared. */
+  /** Summary of the content that was not compared with the vulnerability. Empty if all content was compared. */
   unscanned: string
-  /** Address of the only possible result. */
+  /** Address of the result, if only one result is possible. */
   target?: string
 }
 
@@ -53,7 +53,7 @@ async function findDigest(digest: string, path: string | undefined, signal: Abor
 }
 
 async function findVulnerable(vulnerability: string, signal: AbortSignal): Promise<Found> {
-  // A server of an earlier release has no coverage.
+  // A server of an earlier release does not send the coverage.
   type Answer = Pick<VulnerableImages, 'images' | 'unknownImages'> & Partial<Pick<VulnerableImages, 'coverage'>>
   const query = { vulnerability, pageSize: most }
   const answer = await ask<Answer>('GET', '/registry/v2/vulnerableImages', { query, signal })
@@ -67,7 +67,7 @@ async function findVulnerable(vulnerability: string, signal: AbortSignal): Promi
 
 const namesIn = (path: string): string[] => path.split('/').filter((one) => one !== '')
 
-/** The address of a repo, of a tag in one, or of a group. */
+/** Address of the repository, tag or group with this path. */
 async function findPath(q: string): Promise<string | undefined> {
   const [, path = '', tag] = /^(.*?)(?::([^/:]+))?$/.exec(q)!
   const names = namesIn(path)
@@ -114,7 +114,7 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
 const labelOf = (names: readonly string[], name: string): string =>
   names.some((one) => one.startsWith('uid:')) ? name : names.join('/')
 
-/** Empty list if the caller has no permission. */
+/** Returns an empty list if the user has no permission. */
 async function readOrNone<T>(asked: Promise<{ items: T[] }>): Promise<T[]> {
   try {
     return (await asked).items

@@ -1,4 +1,4 @@
-// First screen: recent tag updates, in every group that the person has access to.
+// Home screen: recent tag updates in all groups that the user can see.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'
@@ -14,7 +14,7 @@ import { readLastMove } from '../tags/moves.ts'
 
 const shown = 20
 
-/** `by` is the actor of the last update. Undefined if it could not be read. */
+/** `by` is the actor of the last update. Undefined if the actor could not be read. */
 export type FoundTag = Tag & { names: readonly string[]; by: string | undefined }
 
 export function StartScreen() {
@@ -39,7 +39,7 @@ export function StartScreen() {
   )
 }
 
-/** Adds the names of the repo and the actor of the last update. */
+/** Adds the path of the repository and the actor of the last update to each tag. */
 export async function withNames(tag: Tag, signal: AbortSignal): Promise<FoundTag> {
   const repo = parentOf(tag.uid)
   const [names, move] = await Promise.all([

@@ -1,7 +1,10 @@
-// Bar of the timeline that a key selects.
+// Selection of a bar in the timeline by a key.
 import type { Assignment } from './moves.ts'
 
-/** Left and right move through time, up and down between bars of the same digest, Home and End to the ends. */
+/**
+ * Left and Right move through time. Up and Down move between bars of the same digest. Home and End move to the first and the last
+ * bar.
+ */
 export function nextBar(stays: readonly Pick<Assignment, 'digest'>[], at: number, key: string): number | undefined {
   const last = stays.length - 1
   const inLane = (by: 1 | -1) => {

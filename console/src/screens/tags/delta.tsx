@@ -1,4 +1,5 @@
-// Vulnerabilities that a tag update added and removed. Unknown results are named, and never shown as none.
+// Vulnerabilities that a tag update added and removed. If an image was not scanned completely, the result is shown as unknown,
+// never as none.
 import { paths } from '../../app/paths.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import type { Comparison, Move } from '../../data/types.ts'
@@ -12,7 +13,7 @@ export function Delta({ names, repo, move: { previousDigest: older, digest: newe
     const query = { baseDigest: older }
     return ask<Comparison>('GET', `/registry/v2/repos/${repo}/digests/${newer}/comparison`, { query, signal }).catch(
       (error: unknown) => {
-        // The repository no longer has the digest, or never had it, as after an import.
+        // The digest was deleted, or comes from an imported history and was never here.
         if (error instanceof Refusal && error.status === 404) return 'missing' as const
         throw error
       },

@@ -10,7 +10,7 @@ export async function readLastMove(repo: string, tag: string, signal?: AbortSign
   return items[0]
 }
 
-/** Record of the tag history that applied at a time. `undefined` if the tag did not exist yet. */
+/** Finds the record of the tag history that applied at a time. Returns `undefined` if the tag did not exist yet. */
 export async function readMoveAt(
   repo: string,
   tag: string,
@@ -31,7 +31,7 @@ export type Wanted = {
   size?: number
 }
 
-/** A page of records. Records of tags are sorted by time, the newest first; those of a digest by tag. */
+/** Reads a page of records. Records of a tag are sorted by time, newest first. Records of a digest are sorted by tag. */
 export function readMoves(repo: string, wanted: Wanted, signal?: AbortSignal): Promise<Paged<Move>> {
   const { after = '', size = 200, ...query } = wanted
   return readNext<Move>(pathOf(repo), 'records', { after, size, query, signal })
@@ -39,13 +39,13 @@ export function readMoves(repo: string, wanted: Wanted, signal?: AbortSignal): P
 
 export const isDeletion = ({ event }: Move): boolean => event === 'EVENT_DELETED'
 
-/** True if an update was seen at another registry: it happened at an unknown time before it was seen. */
+/** True if the update happened at an upstream. Its exact time is unknown: it is before the check that found the update. */
 export const isFromUpstream = ({ source }: Move): boolean => source === 'SOURCE_UPSTREAM'
 
-/** Time during which a tag pointed to a digest. `end` is missing for the current digest. */
+/** Time during which a tag pointed to a digest. `end` is missing if the tag still does. */
 export type Assignment = { digest: string; start: number; end: number | undefined; move: Move }
 
-/** Converts records to stays, the oldest first. */
+/** Converts records to times with one digest each, oldest first. */
 export function staysOf(records: readonly Move[]): Assignment[] {
   return records
     .filter((one) => !isDeletion(one))

@@ -1,4 +1,4 @@
-// Proof of the digest of a tag at a time, as a file that can be verified offline, and the keys for it.
+// Proof that a tag had a digest at a time. Users can download it as a file, and verify it offline with the keys that are shown.
 import { me } from '../../app/session.ts'
 import { askText } from '../../data/api.ts'
 import { SaveButton } from '../../ui/save.tsx'
@@ -6,7 +6,7 @@ import { Code } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; tag: string; at: string }
-/** `isOpen`: the tag still has the digest, so its time has no end. */
+/** `isOpen` is true if the tag still has the digest. */
 type Proved = Props & { digest: string; isOpen: boolean }
 
 const orgOf = (repo: string): string => repo.split('/')[0]!

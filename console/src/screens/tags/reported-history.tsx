@@ -1,4 +1,4 @@
-// Tag history that upstreams report, apart from the history that this server recorded.
+// Tag history that upstreams report. It is shown separately from the history that this server recorded.
 import { readNext } from '../../data/list.ts'
 import type { ReportedMove } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
@@ -10,7 +10,7 @@ import { words } from '../../words.ts'
 
 type Props = { repo: string; tag: string; from: string | undefined; to: string | undefined; after?: string }
 
-/** Shows nothing if no history was reported. */
+/** Shows nothing if no upstream has reported a history. */
 export function ReportedHistory({ repo, tag, from, to, after = '' }: Props) {
   const query = { tag, ...(from && { startTime: from }), ...(to && { endTime: to }) }
   const told = useLoad(`told ${repo} ${tag} ${from} ${to} ${after}`, (signal) =>

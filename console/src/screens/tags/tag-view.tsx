@@ -1,4 +1,5 @@
-// A tag in a view: its name there, the served digest, the skipped ones, and the next one.
+// Tag in a view: the image name with the view, the served digest, the digests that the view skips, and the digest that it serves
+// next.
 import { paths } from '../../app/paths.ts'
 import { go, here } from '../../app/route.ts'
 import { me } from '../../app/session.ts'

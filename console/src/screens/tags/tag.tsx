@@ -1,4 +1,4 @@
-// A tag: its digests over time, and the user of each update.
+// Screen of a tag: its digests over time, and the user who made each update.
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go, here } from '../../app/route.ts'
@@ -15,7 +15,7 @@ import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
-import { isDeletion, readMoveAt, readMoves, type Assignment, staysOf } from './moves.ts'
+import { type Assignment, isDeletion, readMoveAt, readMoves, staysOf } from './moves.ts'
 import { Proof } from './proof.tsx'
 import { ReportedHistory } from './reported-history.tsx'
 import { TagView } from './tag-view.tsx'
@@ -58,18 +58,18 @@ export function TagScreen({ names, tag, query }: Props) {
   )
 }
 
-/** Time in an address, in the form of the API. Undefined if it is not valid. */
+/** Time from an address, in the form of the API. Undefined if the time is invalid. */
 function instant(text: string | null): string | undefined {
   const time = text === null || text === '' ? Number.NaN : Date.parse(text)
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
-/** Value of an input for a day and a time. */
+/** Converts a time to the value of a date and time input. */
 const local = (iso: string): string => iso.slice(0, 16)
 
 type AsOfProps = { names: readonly string[]; repo: string; tag: string; at: string | undefined }
 
-/** Digest of the tag at a time, by default now, with its pinned name. */
+/** Digest of the tag at a time, with the pinned image name. Default: now. */
 function DigestAtTime({ names, repo, tag, at }: AsOfProps) {
   const moment = useLoad(`as of ${repo} ${tag} ${at}`, (signal) =>
     readMoveAt(repo, tag, at ?? new Date().toISOString(), signal).then((move) => ({ move })),
@@ -145,7 +145,7 @@ function History({ names, repo, items, at }: HistoryProps) {
   )
 }
 
-/** Number of updates whose vulnerabilities are compared at once. Others have a link. */
+/** Number of updates for which the change in vulnerabilities is loaded at once. The other updates have a link that loads it. */
 const compared = 10
 
 function TagUpdates({ names, repo, items, at }: HistoryProps) {
@@ -162,7 +162,7 @@ function TagUpdates({ names, repo, items, at }: HistoryProps) {
   )
 }
 
-/** True if there was an earlier digest to compare with. */
+/** True if the tag had an earlier digest to compare with. */
 const isReplacing = (move: Move): boolean => !isDeletion(move) && move.previousDigest !== ''
 
 const deltaColumn = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move> => ({
@@ -218,7 +218,7 @@ const canCompare = (repo: string): boolean => can('sboms.list', repo) && can('vu
 
 type OlderProps = { names: readonly string[]; repo: string; tag: string; after: string }
 
-/** Records before the first page, in pages. */
+/** Older records than those of the first page, in pages. */
 function OlderUpdates({ names, repo, tag, after }: OlderProps) {
   const page = useLoad(`older ${after}`, (signal) => readMoves(repo, { tag, after }, signal))
   return (

@@ -1,5 +1,5 @@
-// Timeline of a tag: a lane for each digest, a bar for as long as the tag pointed to it. The table below has the same content as
-// text. Arrow keys move from bar to bar.
+// Timeline of a tag, with a line for each digest. A bar shows when the tag pointed to the digest. Arrow keys move between bars.
+// The table below has the same content as text.
 import { useState } from 'preact/hooks'
 import { dayText, short } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -20,7 +20,7 @@ type Props = {
 export function Timeline({ stays, at, now, onPick }: Props) {
   const digests = [...new Set(stays.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
   const shown = stays.filter(({ digest }) => digests.includes(digest))
-  // Tab reaches one bar: the last one, until another has the focus.
+  // Only one bar is a tab stop: the last one, or the bar that had the focus most recently.
   const [current, setCurrent] = useState(shown.length - 1)
   const [first] = shown
   if (!first) return null
@@ -128,7 +128,7 @@ function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) 
   )
 }
 
-/** Times of at most five labels above the lanes. */
+/** Times for at most five labels above the timeline. */
 function marksOf(start: number, end: number): number[] {
   const step = (end - start) / 4
   return step <= 0 ? [start] : [0, 1, 2, 3, 4].map((i) => start + i * step)

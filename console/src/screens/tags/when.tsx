@@ -1,10 +1,10 @@
-// Time of a tag update, as exactly as it is known.
+// Time of a tag update. For an update at an upstream, a range.
 import type { Move } from '../../data/types.ts'
 import { Time, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { isFromUpstream } from './moves.ts'
 
-/** An update at another registry happened between two checks of it. */
+/** An update at an upstream happened between two checks of the upstream, so its time is a range. */
 export function When({ move }: { move: Move }) {
   const { time, checkedBefore } = move
   if (!isFromUpstream(move)) return <Time at={time} />
@@ -19,7 +19,7 @@ export function When({ move }: { move: Move }) {
   )
 }
 
-/** The same as text. */
+/** Time of a tag update as plain text. */
 export function whenText(move: Move): string {
   const { time, checkedBefore, actorName } = move
   if (!isFromUpstream(move)) return words.updateBy(timeText(time), actorName || words.nameUnknown)
