@@ -1,4 +1,4 @@
-// Random advisories, and a plain scan of each of them: the result that a list must have, without any index.
+// Random advisories, and a simple filter over all of them. Its result is what a list of the server must return.
 import type { Json, Pinfold } from './pinfold.ts'
 import type { Random } from './random.ts'
 
@@ -25,7 +25,7 @@ const payloads: Record<string, Json> = {
 
 export const day = (n: number) => new Date(Date.UTC(2024, 0, 1) + n * 86_400_000).toISOString()
 
-/** Values are drawn from few candidates each, so that filters match several advisories and some match none. */
+/** Each value is drawn from a few candidates, so that a filter matches several advisories or none. */
 export function sampleAdvisory(random: Random, n: number): Sample {
   const pick = (word: string, of: number) => `${word}-${random.below(of)}`
   const some = (most: number) => Array.from({ length: 1 + random.below(most) }, (_, i) => i)
@@ -74,7 +74,7 @@ export const filterName = (type: string) => {
   return `EVENT_TYPE_FILTER_${type.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }
 
-/** Meaning of each filter, in the simplest form. */
+/** Meaning of each filter, written in the simplest way. */
 export const filters: Record<string, (values: string[]) => Test> = {
   advisory_ids: (values) => field('advisoryId', values),
   legacy_advisory_ids: (values) => field('legacyAdvisoryId', values),
@@ -109,7 +109,7 @@ export const filters: Record<string, (values: string[]) => Test> = {
       ),
 }
 
-/** Takes them in as the operator does. */
+/** Imports the advisories as the operator. */
 export async function importSamples({ operator }: Pinfold, parent: string, samples: readonly Sample[]): Promise<Json> {
   let answer: Json = {}
   for (let i = 0; i < samples.length; i += 100) {

@@ -1,4 +1,4 @@
-// A sign-in whose provider gives the answer that a test sets, and which ends at a program on loopback.
+// Sign-in for which a test sets the answer of the identity provider. It ends with a redirect to a program on loopback.
 import assert from 'node:assert/strict'
 import { type Browser, openBrowser, type Shown } from './browser.ts'
 import { searchOf } from './exchange.ts'
@@ -9,7 +9,7 @@ import { linkOf } from './sign-in.ts'
 export const loopback = 'http://localhost:4711/callback'
 export const clientId = 'pinfold'
 
-/** A sign-in that waits for its provider's answer. */
+/** A sign-in that waits for the answer of its identity provider. */
 export type Begun = { browser: Browser; state: string; nonce: string; callback: string; issuer: FakeIssuer }
 
 export async function begin(
@@ -30,7 +30,7 @@ export async function begin(
   return { browser, state: state!, nonce: nonce!, callback: callback!, issuer }
 }
 
-/** The provider has an ID token ready, and the person comes back. */
+/** The provider issues an ID token and redirects the browser back. */
 export async function finish(begun: Begun, claims: Json = {}, query: Json = {}, idToken?: string): Promise<Shown> {
   const { browser, state, nonce, callback, issuer } = begun
   const token = idToken ?? (await issuer.token({ sub: 'somebody', aud: clientId, nonce, ...claims }))
@@ -44,7 +44,7 @@ export function answerOf({ headers, text }: Shown): Json {
   return Object.fromEntries(new URL(location).searchParams)
 }
 
-/** Asserts that the sign-in is refused, that the program gets the error, and that there is no session. */
+/** Asserts that the sign-in is refused, the program gets the error, and no session exists. */
 export function assertRefused(shown: Shown, status: string, context: string): void {
   const answer = answerOf(shown)
   assert.deepEqual([Object.keys(answer), answer.status_code], [['error', 'status_code'], status], context)

@@ -1,4 +1,7 @@
-/** Calls `work` with 0 to `count - 1`, in the given number of lanes at the same time. */
+/**
+ * Calls `work` with each number from 0 to `count - 1`, in the given number of parallel lanes. A lane makes one call after the
+ * other.
+ */
 export async function atOnce(
   lanes: number,
   count: number,

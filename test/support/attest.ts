@@ -1,4 +1,4 @@
-// Signs statements of in-toto as cosign does, and pushes them in each layout.
+// Signed in-toto statements, as cosign makes them. They can be pushed in each layout that cosign has used.
 import { constants, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { Json } from './pinfold.ts'
 import { type RegistryClient, types } from './registry.ts'
@@ -22,7 +22,7 @@ export const statementAbout = (digest: string, predicate: Json, predicateType = 
 
 const algorithmOf = ({ asymmetricKeyType }: KeyObject) => (asymmetricKeyType === 'ed25519' ? null : 'sha256')
 
-/** `asType` is the type of the payload that is signed. */
+/** `asType` is the payload type that is signed. */
 export function envelopeOf(statement: Json, keys: readonly Keys[], asType = inTotoType): Json {
   const payload = Buffer.from(JSON.stringify(statement))
   const pae = Buffer.concat([Buffer.from(`DSSEv1 ${asType.length} ${asType} ${payload.length} `), payload])
@@ -42,7 +42,7 @@ export function envelopeOf(statement: Json, keys: readonly Keys[], asType = inTo
 const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json'
 const dsseType = 'application/vnd.dsse.envelope.v1+json'
 
-/** A manifest that refers to the image, as a bundle of Sigstore. */
+/** Pushes a Sigstore bundle as a referrer of the image. */
 export function pushBundle(client: RegistryClient, repo: string, digest: string, envelope: Json): Promise<string> {
   const bundle = { mediaType: bundleType, verificationMaterial: { publicKey: { hint: '' } }, dsseEnvelope: envelope }
   const annotations = {
@@ -52,11 +52,11 @@ export function pushBundle(client: RegistryClient, repo: string, digest: string,
   return refer(client, repo, digest, { type: bundleType, content: bundle, annotations })
 }
 
-/** Pushes a manifest that refers to the image and contains the envelope by itself. */
+/** Pushes a referrer of the image whose manifest contains the envelope itself. */
 export const pushEnvelope = (client: RegistryClient, repo: string, digest: string, envelope: Json) =>
   refer(client, repo, digest, { type: dsseType, content: envelope, annotations: {} })
 
-/** A manifest that refers to the image, as a statement of in-toto in an envelope or without. */
+/** Pushes an in-toto statement as a referrer of the image, with or without an envelope. */
 export const pushInToto = (client: RegistryClient, repo: string, digest: string, content: Json) =>
   refer(client, repo, digest, {
     type: inTotoType,
@@ -79,7 +79,7 @@ export async function refer(
   return (await client.pushManifest(repo, { ...manifest, annotations, subject })).digest
 }
 
-/** A manifest under the tag that cosign gives to the attestations of an image. */
+/** Pushes a manifest under the tag that cosign uses for the attestations of an image. */
 export async function pushAttestations(
   client: RegistryClient,
   repo: string,

@@ -1,5 +1,5 @@
-// AWS on loopback: signatures of version 4 as its libraries make them, and a Security Token Service that verifies them and
-// says whose they are. Written from AWS's description, and held against its own example.
+// Fake of AWS on loopback: version 4 signatures, and a Security Token Service that verifies them and returns the identity.
+// Written from the AWS documentation, and tested with its example.
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,7 @@ export type Credentials = { keyId: string; secret: string; session?: string }
 export type AwsCaller = { account: string; arn: string; userId: string }
 type Answer = { status: number; body: string; headers?: Record<string, string> }
 
-/** A request as text would show it; `headers` in the order in which they are written. */
+/** A request as text. `headers` are in the order in which they are sent. */
 export type Written = { line: string; headers: [name: string, value: string][]; body: string }
 
 const hmac = (key: Buffer | string, text: string) => createHmac('sha256', key).update(text).digest()
@@ -16,7 +16,7 @@ const hash = (text: string) => createHash('sha256').update(text).digest('hex')
 const percentEncoded = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The signature of a request, over the headers named. */
+/** Signature of a request over the named headers. */
 export function signatureOf(
   secret: string,
   { method, target, headers, body }: { method: string; target: string; headers: Record<string, string>; body: string },
@@ -45,13 +45,13 @@ export type Signing = {
   target?: string
   method?: string
   body?: string
-  /** Set, added or, with `undefined`, left out, before it is signed. */
+  /** Headers to set before the request is signed. `undefined` removes a header. */
   headers?: Record<string, string | undefined>
-  /** Headers that are there, but not signed. */
+  /** Headers that are sent without being signed. */
   unsigned?: readonly string[]
 }
 
-/** A signed GetCallerIdentity that was not sent. */
+/** A signed GetCallerIdentity request that has not been sent. */
 export function signCallerIdentity({ credentials, ...signing }: Signing): Written {
   const { host, audience, identity, product = 'Pinfold', method = 'POST', body = '', unsigned = [] } = signing
   const { region = 'us-east-1', service = 'sts', target = '/?Action=GetCallerIdentity&Version=2011-06-15' } = signing
@@ -82,19 +82,19 @@ export function textOf({ line, headers, body }: Written, end = '\r\n'): string {
   return `${[line, ...headers.map(([name, value]) => `${name}: ${value}`)].join(end)}${end}${end}${body}`
 }
 
-/** As Go's `base64.URLEncoding` writes it. */
+/** Encodes like `base64.URLEncoding` of Go. */
 export function blobOf(written: Written | string): string {
   const text = typeof written === 'string' ? written : textOf(written)
   return Buffer.from(text).toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
-/** Starts a Security Token Service that knows these credentials and their identities. */
+/** Starts a Security Token Service with these credentials and their identities. */
 export async function startAwsSts(users: readonly (Credentials & AwsCaller)[]) {
   const fake = {
     url: '',
     host: '',
     seen: [] as { method: string; target: string; headers: IncomingHttpHeaders; body: string }[],
-    /** Answers this instead. */
+    /** Replaces the answer of the service. */
     answer: undefined as Answer | undefined,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -1,9 +1,9 @@
-// Runs background jobs by hand, and other nodes on the same database.
+// Runs background jobs when a test asks for it, and other servers on the same database.
 import type { App } from '#app.ts'
 import { createLeases, type Lease } from '#db/leases.ts'
 import type { Job, JobStatus } from '#job.ts'
 
-/** Runs a job once, on a node of its own that gets the lease. */
+/** Runs a job once. Uses a separate node, which gets the lease. */
 export async function runDuty(app: App, job: Job): Promise<JobStatus> {
   const leases = createLeases(app.db, {
     node: 'by-hand',
@@ -24,7 +24,7 @@ export async function runDuty(app: App, job: Job): Promise<JobStatus> {
   }
 }
 
-/** Functions of a lease, without one, because all tests together would have it as the same node. */
+/** Functions of a lease, without a real lease. All tests are the same node, so a real lease could not exclude them. */
 export function withoutLease({ db }: Pick<App, 'db'>): Pick<Lease, 'tx' | 'signal' | 'check'> {
   return { tx: db.tx.bind(db), signal: new AbortController().signal, check() {} }
 }

@@ -2,11 +2,10 @@
 import { type AST, RegExpParser } from '@eslint-community/regexpp'
 
 /**
- * Says why matching may take more than linear time; undefined when it cannot. Word boundaries and lookaround count as always
- * true, and repetitions of more than a hundred as without end, so a linear expression is rejected now and then.
- *
- * The expression becomes a position automaton (Glushkov): a state for each character that it reads. Time is linear if no state
- * can be reached by ever more ways through one text (Weber and Seidl, "On the degree of ambiguity of finite automata").
+ * Returns the reason why a match may take more than linear time, or undefined if it cannot. Treats word boundaries and lookaround
+ * as always true, and repetitions of more than a hundred as endless. So a linear expression is sometimes rejected. The expression
+ * becomes a position automaton (Glushkov) with a state for each character that it reads. Time is linear if the number of ways
+ * through one text to a state is bounded (Weber and Seidl, "On the degree of ambiguity of finite automata").
  */
 export function problemOf({ source, flags }: { source: string; flags: string }): string | undefined {
   const parsed = new RegExpParser().parsePattern(source, 0, source.length, {
@@ -16,20 +15,20 @@ export function problemOf({ source, flags }: { source: string; flags: string }):
   return problemIn(parsed.alternatives, flags, !flags.includes('y'))
 }
 
-/** A lookaround is tried where it stands, and the whole expression wherever the text may begin to match (`searches`). */
+/** A lookaround is tried at its position. The whole expression is tried wherever the text may begin to match (`searches`). */
 function problemIn(alternatives: readonly AST.Alternative[], flags: string, searches: boolean): string | undefined {
   const automaton = new Automaton(flags)
   const whole = automaton.anyOf(alternatives)
   if (automaton.problem) return automaton.problem
   const isSearched = searches && (whole.first.length > 0 || whole.isNullable)
   if (isSearched && automaton.hasLongLookaround) return 'a lookaround of any length is tried at each place of the text'
-  // A match that has been found ends the work.
+  // The first match ends the search.
   if (!automaton.hasCondition) automaton.endAt(whole.last)
   if (isSearched) automaton.searchFrom(whole.first)
   return automaton.ambiguity()
 }
 
-/** Part of an expression: the states that it can begin and end with. `anchored` ones only at the beginning of the text. */
+/** Part of an expression, with its first and last states. `anchored` states match only at the beginning of the text. */
 type Part = {
   first: readonly number[]
   anchoredFirst: readonly number[]
@@ -39,7 +38,7 @@ type Part = {
 }
 const empty: Part = { first: [], anchoredFirst: [], last: [], isNullable: true, isAnchoredNullable: false }
 
-/** The characters that stand for all: classes are told apart by these. */
+/** Sample characters that represent all others. Two character classes are equal if they contain the same samples. */
 const alphabet = [
   ...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)),
   '\xa0',
@@ -51,12 +50,12 @@ const alphabet = [
 ]
 const everything = (1n << BigInt(alphabet.length)) - 1n
 const lineBreak = 1n << BigInt(alphabet.indexOf('\n'))
-/** A repetition of more counts as one without an end. For fewer, two stand for all. */
+/** Repetitions above this number count as endless. Repetitions up to it are analyzed as two. */
 const longRepetition = 100
 
 class Automaton {
   problem: string | undefined
-  /** True if a part reads nothing and can fail, so that a match is not found where the last character was read. */
+  /** True if a part reads no character and can fail. Then a match may fail after its last character was read. */
   hasCondition = false
   hasLongLookaround = false
   readonly #flags: string
@@ -93,7 +92,7 @@ class Automaton {
     }
   }
 
-  /** Adds the search for a place to begin: a state that reads any text. */
+  /** Adds a state that reads any text, for the search of the position where the match begins. */
   searchFrom(first: readonly number[]): void {
     const start = this.#state(everything)
     for (const next of [start, ...first]) this.#next[start]!.add(next)
@@ -187,7 +186,7 @@ class Automaton {
       this.#connect(part.last, part.first)
       return { ...part, isNullable: part.isNullable || min === 0 }
     }
-    // The second only after the first, or one that is optional could be read as either.
+    // The second part may only follow the first. Otherwise an optional part could be read as either of them.
     return Array.from({ length: Math.min(max, 2) }).reduceRight<Part>((after, _, i) => {
       const part = this.#allOf([this.#partOf(element), after])
       return i < min ? part : { ...part, isNullable: true }
@@ -198,7 +197,7 @@ class Automaton {
     for (const state of from) for (const next of to) this.#next[state]!.add(next)
   }
 
-  /** The states that can be come back to, together with those on the way. */
+  /** Loops: states from which a path leads back to them, with all states on such a path. */
   #loops(): number[][] {
     const reached = this.#next.map((_, state) => this.#reachedFrom(state))
     const loops: number[][] = []
@@ -221,7 +220,7 @@ class Automaton {
     return found
   }
 
-  /** True if one text leads from a state of the loop back to it in two ways. */
+  /** True if one text leads in two ways from a state of the loop back to this state. */
   #isExponential([state, ...rest]: readonly number[]): boolean {
     const loop = [state!, ...rest]
     const pairs = this.#follow([[state!, state!]], [loop, loop])
@@ -229,7 +228,7 @@ class Automaton {
     return parted.length > 0 && this.#follow(parted, [loop, loop]).some(([a, b]) => a === state && b === state)
   }
 
-  /** True if one text leads around the first loop, around the second, and from the first to the second. */
+  /** True if the same text leads around the first loop, around the second loop, and from the first to the second. */
   #isQuadratic(one: readonly number[], other: readonly number[]): boolean {
     const [start] = other
     if (!this.#reachedFrom(one[0]!).has(start!)) return false
@@ -242,7 +241,7 @@ class Automaton {
     )
   }
 
-  /** All that several runs through the same text can come to, each `within` its states. */
+  /** Combinations of states that several runs through the same text can reach. Each run stays `within` its states. */
   #follow(starts: readonly (readonly number[])[], within: readonly (readonly number[] | undefined)[]): number[][] {
     const found = new Map<string, number[]>()
     const left = [...starts]

@@ -1,4 +1,4 @@
-// A browser without a screen: it keeps cookies by host, follows redirects, and submits the forms of a page.
+// Browser without a screen. It keeps cookies by host, follows redirects, and submits the forms of a page.
 export type Shown = { status: number; url: string; text: string; headers: Headers }
 export type Browser = ReturnType<typeof openBrowser>
 
@@ -13,7 +13,7 @@ export function openBrowser() {
     return jar
   }
 
-  /** One request, without following where it leads. */
+  /** Sends one request. Does not follow redirects. */
   async function ask(url: string, init: RequestInit = {}): Promise<Shown> {
     const jar = jarOf(url)
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -29,7 +29,7 @@ export function openBrowser() {
     return { status: res.status, url, text: await res.text(), headers: res.headers }
   }
 
-  /** Follows redirects until a page, or until `stop` is true for the next address, which is then the `url`. */
+  /** Follows redirects up to a page. If `stop` is true for the next URL, stops and returns this URL as `url`. */
   async function go(
     url: string,
     init: RequestInit = {},
@@ -48,7 +48,7 @@ export function openBrowser() {
   return {
     ask,
     go,
-    /** Sends a form as the page of that origin would. */
+    /** Sends a form as a page of that origin would. */
     submit: (url: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
       go(url, {
         method: 'POST',

@@ -1,5 +1,5 @@
-// A bucket to test with: versitygw, which keeps objects as files and, unlike other servers for tests, verifies signatures.
-// https://github.com/versity/versitygw, installed by `go install`; on the PATH or in ~/.cache/pinfold/bin.
+// Bucket for tests, served by versitygw. It keeps objects as files and, unlike other test servers, verifies signatures.
+// https://github.com/versity/versitygw, installed by `go install`, on the PATH or in ~/.cache/pinfold/bin.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -11,14 +11,14 @@ import { freePort } from './ports.ts'
 const folders = [...(process.env.PATH ?? '').split(delimiter), join(homedir(), '.cache', 'pinfold', 'bin')]
 const program = folders.map((folder) => join(folder, 'versitygw')).find((file) => existsSync(file))
 
-/** Why a test with a bucket is skipped; `false` where it is not. */
+/** Reason to skip tests with a bucket. `false` if they can run. */
 export const noBucket: string | false = program === undefined && 'versitygw is not there'
 
 const bucketName = 'pinfold'
 
 export type TestBucket = Awaited<ReturnType<typeof startBucket>>
 
-/** Starts a server with an empty bucket. `stop` kills the server, and `start` starts it again with the same content. */
+/** Starts a server with an empty bucket. `stop` kills the server. `start` starts it again with the same content. */
 export async function startBucket() {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-bucket-'))
   for (const name of ['objects', 'sidecar', join('objects', bucketName)]) mkdirSync(join(folder, name))
@@ -31,7 +31,7 @@ export async function startBucket() {
     const root = ['--access', aws.AWS_ACCESS_KEY_ID, '--secret', aws.AWS_SECRET_ACCESS_KEY, '--keep-alive', '--quiet']
     const backend = ['posix', '--sidecar', join(folder, 'sidecar'), join(folder, 'objects')]
     child = spawn(program!, [...root, '--port', `127.0.0.1:${port}`, ...backend], { stdio: 'ignore' })
-    // A test that fails must not wait for it.
+    // The server must not keep the process alive when a test fails.
     child.unref()
     for (let tries = 0; ; tries++) {
       if (
@@ -48,7 +48,7 @@ export async function startBucket() {
   const stop = async (): Promise<void> => {
     if (!child || child.exitCode !== null) return
     const ended = new Promise((resolve) => child!.once('exit', resolve))
-    // This process must not exit before the child that it waits for.
+    // This process must not exit before its child process has.
     child.ref()
     child.kill('SIGKILL')
     await ended
@@ -64,11 +64,11 @@ export async function startBucket() {
     aws,
     start,
     stop,
-    /** As `--blobs` spells it, with a prefix of its own each time; by way of a proxy where `endpoint` names one. */
+    /** URL for `--blobs`. Each call has a new prefix. With `endpoint`, requests go through this proxy. */
     url(endpoint = origin, more = ''): string {
       return `s3://${bucketName}/${randomBytes(6).toString('hex')}?endpoint=${endpoint}${more}`
     },
-    /** The file of an object of the store at `url`. */
+    /** File on disk of an object in the store at `url`. */
     fileOf: (url: string, key: string) => join(folder, 'objects', bucketName, new URL(url).pathname, key),
     async [Symbol.asyncDispose]() {
       await stop()
@@ -80,7 +80,7 @@ export async function startBucket() {
 
 let shared: Promise<TestBucket> | undefined
 
-/** The settings of a server whose blobs are in a bucket; servers of one test file share the server of the bucket. */
+/** Settings of a server with its blobs in a bucket. All servers of a test file use the same bucket server. */
 export async function bucketSettings(): Promise<{ blobs: string; aws: Record<string, string> }> {
   shared ??= startBucket()
   const bucket = await shared

@@ -1,13 +1,13 @@
-// Compares keys, terms and counters of the lists of advisories with the advisories themselves.
+// Compares the keys, terms and counters of advisory lists with the advisories themselves.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Json, Pinfold } from './pinfold.ts'
 
 const columns = ['advisory_id', 'artifact_name', 'create_time', 'update_time', 'alias_order']
-/** Facets whose terms have no counters. */
+/** Facets that have no counters for their terms. */
 const rare = [1, 2]
 
-/** Everything, each node above, and the parent's own children. */
+/** Scopes that count a row: the whole server, each group above it, and its direct parent. */
 function placesOf(uid: string): string[] {
   const segments = uid.split('/')
   const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))

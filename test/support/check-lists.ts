@@ -1,17 +1,20 @@
-// Compares counters and sorted keys of lists with the tables that they are about.
+// Compares counters and sorted keys of lists with the tables that they are computed from.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Pinfold } from './pinfold.ts'
 import { auditKind, deletedKind, kinds, type Node, nodesOf, rareKinds } from './tree.ts'
 
-/** Everything, each node above, and the own children of the parent: the scopes of `src/db/listing.ts`, written independently. */
+/**
+ * Scopes that count a row, as in `src/db/listing.ts` but written independently: the whole server, each group above it, and its
+ * direct parent.
+ */
 function placesOf(uid: string): string[] {
   const segments = uid.split('/')
   const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
   return ['/', ...above, `${above.at(-1) ?? '/'}:`]
 }
 
-/** Fails unless the counters and the sorted keys of every list agree with its table. */
+/** Fails unless the counters and the sorted keys of every list match its table. */
 export async function checkLists({ app }: Pinfold): Promise<void> {
   const [keys, totals] = [new Set<string>(), new Map<string, number>()]
   const groups = new Set<string>()
@@ -33,7 +36,7 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
   }
   for (const tag of await app.db.all<Node & { id: number; shape: number }>(sql`SELECT * FROM tags`)) {
     const kind = `tags.${tag.shape}`
-    // Nothing is below a tag, so its repo is one place.
+    // A tag has no children, so its repository is its only scope of this kind.
     for (const place of placesOf(tag.uid).filter((one) => !one.endsWith(':'))) {
       totals.set(`${kind} ${place}`, (totals.get(`${kind} ${place}`) ?? 0) + 1)
       for (const column of ['name', 'digest', 'create_time', 'update_time']) {

@@ -1,11 +1,11 @@
-// Compares the counted usage of organizations with the content of their repos.
+// Compares the stored usage of organizations with the content of their repositories.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Pinfold } from './pinfold.ts'
 
 type Row = { org: string; bytes: number; uploads: number; uploadBytes: number }
 
-/** Fails if the counted usage of an organization differs from a recount. Returns the recount. */
+/** Fails if the stored usage of an organization differs from a recount. Returns the recount. */
 export async function checkUsage({ app: { db } }: Pick<Pinfold, 'app'>): Promise<Map<string, Omit<Row, 'org'>>> {
   const recount = new Map<string, Omit<Row, 'org'>>()
   const add = (uid: string, more: Partial<Row>): void => {

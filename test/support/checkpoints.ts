@@ -1,4 +1,4 @@
-// A server with a transparency log and its stored checkpoint, for tests that take either back in time.
+// Server with a transparency log and a stored checkpoint. Tests can roll back the database or the checkpoint.
 import { type Blobs, type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
 import { insertsOf } from '#db/bulk.ts'
 import { sql } from '#db/sql.ts'
@@ -14,7 +14,7 @@ import { plantTag } from './tags.ts'
 
 type Settings = Parameters<typeof startPinfold>[0]
 
-/** A server with a log of two entries, which is signed. */
+/** Starts a server with a signed log of two entries. */
 export async function scene(settings: Settings = {}) {
   const pinfold = await startPinfold({ jobs: [], ...settings })
   const { app, operator, seed } = pinfold
@@ -53,7 +53,7 @@ export async function scene(settings: Settings = {}) {
 }
 export type Scene = Awaited<ReturnType<typeof scene>>
 
-/** From now on the store of checkpoints is this one. */
+/** Replaces the store of checkpoints. */
 export function replaceStore({ app }: Scene, way: (real: CheckpointStore) => Partial<CheckpointStore>): () => void {
   const real = app.blobs
   const open: { blobs: Blobs } = app
@@ -65,7 +65,7 @@ export function replaceStore({ app }: Scene, way: (real: CheckpointStore) => Par
 
 export const away = () => Promise.reject(new StoreAway('the bucket is unavailable'))
 
-/** Answers with how to bring the database back to this moment, as a restore or a lossy failover does. */
+/** Returns a function that rolls back the database to this moment, as a restore or a failover with data loss does. */
 export async function remember({ app, id }: Scene): Promise<() => Promise<void>> {
   const columns = sql`size, checkpoint, checkpoint_size, checkpoint_time, stored_size`
   const log = (await app.db.get<Json>(sql`SELECT ${columns} FROM ledger_logs WHERE id = ${id}`))!

@@ -1,4 +1,4 @@
-// Tests of pages with a real Chromium: console messages and requests of a page, its idle state, and axe.
+// Helpers for tests of pages in a real Chromium: console messages and requests of a page, waiting until it is idle, and axe.
 import { setTimeout as sleep } from 'node:timers/promises'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -6,7 +6,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 export type Check = (name: string, work: () => Promise<void>) => Promise<void>
 
 /**
- * Counts checks that pass, and prints those that fail. Words after the name of the program select the checks with one of them.
+ * Counts passed checks and prints failed ones. If the command line has words, only checks whose name contains one of them run.
  */
 export function createChecks(only = process.argv.slice(2)) {
   const counts = { passed: 0, failed: 0 }
@@ -36,7 +36,7 @@ export function expect(holds: boolean, seen: unknown): void {
 
 const patienceMs = 30_000
 
-/** Asks again until the answer holds. Fails with the last answer if it never does. */
+/** Repeats a question until the answer is as expected. If it never is, fails with the last answer. */
 export async function until<T>(ask: () => Promise<T> | T, holds: (seen: T) => boolean): Promise<T> {
   for (const end = Date.now() + patienceMs; ; await sleep(50)) {
     const seen = await ask()
@@ -45,11 +45,13 @@ export async function until<T>(ask: () => Promise<T> | T, holds: (seen: T) => bo
   }
 }
 
-/** Factor by which the browser is slowed down. Above 1, answers of the API are late as well. */
+/** Factor by which the browser is slowed down. Above 1, answers of the API are delayed as well. */
 export const slowness = Number(process.env.PINFOLD_TEST_SLOW_BROWSER || 1)
 const latestMs = 1500
 
-/** PINFOLD_TEST_CHROMIUM names the browser. It runs as root on a machine that is set aside for it. */
+/**
+ * Starts the browser that PINFOLD_TEST_CHROMIUM names. It runs without a sandbox, since tests run as root on a separate machine.
+ */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = process.env.PINFOLD_TEST_CHROMIUM || '/usr/bin/chromium'
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
@@ -57,13 +59,13 @@ export async function launchChromium(): Promise<Browser> {
 
 export type Opened = { context: BrowserContext; page: Page }
 export type Watched = {
-  /** Messages of the console of a page, such as violations of the content policy. */
+  /** Messages on the browser console of a page, such as violations of the content security policy. */
   complaints: string[]
-  /** Requests that have left the origin. */
+  /** Requests to other origins. */
   foreign: string[]
 }
 
-/** Opens a browser context of a person, separate from all others. */
+/** Opens a browser context for one user, separate from all others. */
 export async function openPage(browser: Browser, url: string, { complaints, foreign }: Watched): Promise<Opened> {
   const context = await browser.newContext()
   context.setDefaultTimeout(30_000)
@@ -71,7 +73,7 @@ export async function openPage(browser: Browser, url: string, { complaints, fore
   const page = await context.newPage()
   if (slowness > 1) await slowDown(context, page, url)
   page.on('console', (message) => {
-    // The provider has pages too, and a page of ours that answers with an error is a line as well.
+    // Console messages of the provider's pages are ignored. So is the message for a page of ours with an error status.
     const isOurs = message.location().url.startsWith(url)
     if (isOurs && message.type() === 'error' && !/status of [45]\d\d/.test(message.text()))
       complaints.push(message.text())
@@ -86,13 +88,13 @@ export async function openPage(browser: Browser, url: string, { complaints, fore
   return { context, page }
 }
 
-/** Makes races of the tests show: nothing is there as soon as it usually is, nor in the usual order. */
+/** Delays answers by random times, so that races in tests become visible. */
 async function slowDown(context: BrowserContext, page: Page, url: string): Promise<void> {
   const session = await context.newCDPSession(page)
   await session.send('Emulation.setCPUThrottlingRate', { rate: slowness })
   await context.route(`${url}/ui/api/**`, async (route) => {
     await sleep(Math.random() * latestMs)
-    // The page that asked may be closed.
+    // The page that sent the request may be closed.
     await route.continue().catch(() => {})
   })
 }
@@ -114,8 +116,8 @@ function countAsked(): void {
 }
 
 /**
- * Runs in a page: true if it has drawn a screen and waits for nothing. An answer is drawn in the same task, and requests that
- * follow from it come a frame later, so it checks twice.
+ * Runs in a page. True if the page has drawn a screen and no request is pending. A screen is drawn in the task of its answer, and
+ * its next requests start one frame later. So this checks twice.
  */
 const restsNow = `(async () => {
   const rests = () => asked.open === 0 && document.querySelector('main h1') !== null &&
@@ -126,9 +128,9 @@ const restsNow = `(async () => {
   return rests() && asked.begun === begun
 })()`
 
-/** Waits until a page of ours shows all that it will, also after something was pressed. */
+/** Waits until a page has drawn everything, for example after a click. */
 export async function settled(page: Page): Promise<void> {
-  // A page that gives way to another one answers nothing.
+  // If the page navigates to another one, the evaluation fails and is repeated.
   const rests = () => page.evaluate<boolean>(restsNow).catch(() => false)
   await until(rests, Boolean).catch(async () => {
     throw new Error(`${page.url()} does not come to rest: ${await page.innerText('body')}`)
@@ -136,7 +138,7 @@ export async function settled(page: Page): Promise<void> {
 }
 
 /**
- * Returns the text that pressing something copies. The page shows "Copied" for two seconds only, so the wait begins before the
+ * Presses a button and returns the copied text. The page shows "Copied" for only two seconds, so the wait starts before the
  * press.
  */
 export async function copied(page: Page, work: () => Promise<void>): Promise<string> {
@@ -146,13 +148,13 @@ export async function copied(page: Page, work: () => Promise<void>): Promise<str
 
 /**
  * Fails if the page violates the Web Content Accessibility Guidelines 2.2, level `AA`, in the light or the dark theme. The rule
- * for the size of targets is new in 2.2, and axe checks it only on request.
+ * for target sizes is on, since axe checks it only on request.
  */
 export async function audit(
   page: Page,
   during: (theme: 'light' | 'dark') => Promise<void> = async () => {},
 ): Promise<void> {
-  // A page is there before its script has drawn it.
+  // The title exists before the script of the page has drawn it.
   await page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
@@ -161,7 +163,7 @@ export async function audit(
       const rules = { 'target-size': { enabled: true } }
       const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ rules })
       const found = violations.map(({ id, nodes }) => {
-        // The bars of a drawing are as long as they are; its table has a link for each.
+        // Short bars of the timeline are smaller than the minimum target size. The table below has a link for each bar.
         const counted = id === 'target-size' ? nodes.filter(({ html }) => !html.startsWith('<g ')) : nodes
         return { id, nodes: counted.map(({ html }) => html) }
       })
@@ -172,7 +174,7 @@ export async function audit(
   }
 }
 
-/** Waits for the page with a title, also through other pages. */
+/** Waits for the page with a title. Other pages may come before it. */
 export async function titled(page: Page, title: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
   await page.waitForLoadState()

@@ -1,4 +1,4 @@
-// Commands of the program in the process of the test: a process for each takes seconds.
+// Runs commands in the process of the test, since a separate process takes seconds.
 
 import type { Terminal } from '#cli/framework/command.ts'
 import { visible } from '#cli/framework/plain-text.ts'
@@ -7,7 +7,9 @@ import { runCommandLine } from '#command-line.ts'
 export type Env = Record<string, string>
 export type Run = { code: number | null; stdout: string; stderr: string }
 
-/** Output and exit code of a command line that reads `input`, without a terminal for questions. */
+/**
+ * Runs a command line with `input` as standard input. Returns its output and its exit code. There is no terminal for questions.
+ */
 export function commandsIn(env: Env, input = ''): (...args: string[]) => Promise<Run> {
   return async (...args) => {
     const [stdout, stderr]: [string[], string[]] = [[], []]

@@ -1,10 +1,9 @@
-// Records the addresses that this process connects to, from any code and after any check, and limits the host names that it can
-// resolve.
+// Records the addresses that this process connects to, whatever code does so. Limits the host names that it can resolve.
 import dns, { type LookupAddress } from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import { isIP, Socket } from 'node:net'
 
-/** Counts each address that a connection is attempted to from now on, also where it fails. */
+/** Records each address of a connection attempt from now on, including failed attempts. */
 export function recordConnections() {
   const attempts = new Map<string, number>()
   const { connect } = Socket.prototype
@@ -15,7 +14,7 @@ export function recordConnections() {
   Socket.prototype.connect = recorded as typeof connect
   return {
     attempts,
-    /** Addresses other than the one that all servers share. */
+    /** Recorded addresses, without the address that all servers share. */
     elsewhere: () => [...attempts.keys()].filter((address) => address !== '127.0.0.1'),
     [Symbol.dispose]() {
       Socket.prototype.connect = connect
@@ -23,7 +22,7 @@ export function recordConnections() {
   }
 }
 
-/** Gives names these addresses only, without DNS requests; `asked` are the names that were looked up. */
+/** Resolves names to these addresses only, without DNS requests. `asked` lists the names that were looked up. */
 export function resolveOnly(names: ReadonlyMap<string, readonly string[]>) {
   const asked = new Set<string>()
   const { lookup } = dns

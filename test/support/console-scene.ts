@@ -61,7 +61,7 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   await seed.invite(org.uid, roleUids.editor, { email: 'guest@acme.example' })
   await seed.mapping(scene.idp.uid, roleUids.editor)
   const subscription = await seed.subscription(org.uid)
-  // Nothing leaves the machine.
+  // The server sends no requests to other machines.
   await pinfold.point(subscription.uid, 'https://127.0.0.1:1/hook')
   const { secret } = await expectMade(operator.post(`/events/v2/subscriptions/${subscription.uid}:rotateSecret`, {}))
   await expectMade(operator.post(`/events/v2/subscriptions/${subscription.uid}:sendTest`, {}))
@@ -89,7 +89,7 @@ export function secretsOf({ secrets }: ConsoleScene): readonly string[] {
   return secrets
 }
 
-/** Every screen by its name; `instead` replaces the organization, so that nothing is found. */
+/** Every screen by its name. `instead` replaces the organization, to test screens for which nothing is found. */
 export function consoleScreens(scene: ConsoleScene, instead?: string): { name: string; path: string }[] {
   const { older, digest, pusher, advisory } = scene
   const org = instead ?? scene.orgName
@@ -134,7 +134,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
   ]
 }
 
-/** Two images with packages, tags that move between them, one that is deleted later, and a blob that is a script. */
+/** Creates two images with packages, tags that move between them, a tag that is deleted later, and a blob that is a script. */
 async function pushImages(client: RegistryClient, path: string) {
   const first = apkLayer('alpine', '3.20.0', ['musl 1.2.5-r0', 'zlib 1.3.1-r0'])
   const second = apkLayer('alpine', '3.20.1', ['musl 1.2.5-r1', 'zlib 1.3.1-r0', 'curl 8.9.0-r0'])
@@ -165,7 +165,7 @@ async function expectMade(asked: Promise<{ status: number; body: Json; text: str
 type Answer = Promise<{ status: number; body: Json; text: string }>
 type Poster = Operator & { post(path: string, body: Json): Answer; patch(path: string, body: Json): Answer }
 
-/** More tags than a page has. */
+/** Creates more tags than fit on a page. */
 async function importTags(operator: Poster, repo: string): Promise<void> {
   const time = new Date(Date.now() - 2 * day).toISOString()
   const tags = Array.from({ length: 450 }, (_, i) => {
@@ -176,7 +176,7 @@ async function importTags(operator: Poster, repo: string): Promise<void> {
 
 type Ruled = { org: string; repo: string; digest: string; pusher: string }
 
-/** One rule of each kind: above the repo, on it, and ended ones. */
+/** Creates one rule of each kind: in a group above the repository, in the repository, and expired ones. */
 async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled): Promise<void> {
   const reason = 'asked for by the auditors'
   await expectMade(
@@ -216,7 +216,7 @@ async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled)
   await expectMade(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
 }
 
-/** Mirror of a repo in a registry that is never asked. */
+/** Creates a mirror of a repository at a registry that never receives a request. */
 async function follow(operator: Poster, org: string, repo: string, password: string): Promise<void> {
   const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'somebody', password }
   const { uid } = await expectMade(operator.post(`/registry/v2/upstreams/${org}`, upstream))
@@ -224,7 +224,7 @@ async function follow(operator: Poster, org: string, repo: string, password: str
   await expectMade(operator.post(`/registry/v2/repos/${repo}/follow`, body))
 }
 
-/** Repo with one rule that deletes and another one in dry run, and a plan for both. */
+/** Creates a repository with a retention rule that deletes, a rule in dry run, and a plan for both. */
 async function createDeletionPlan(
   { app, seed, operator }: Pinfold,
   client: RegistryClient,

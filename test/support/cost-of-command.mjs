@@ -1,4 +1,4 @@
-// Loaded into a command before anything else. At the end of the command it writes the loaded modules and the used processor time.
+// Preloaded into a command. When the command ends, writes the modules that it has loaded and the processor time that it has used.
 import { writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

@@ -1,4 +1,4 @@
-// Cost of a command of the real program: the modules that it loads, and its processor time.
+// Cost of a command: the modules that it loads, and its processor time.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url'
 import { type Env, project, type Run, runProcess } from './process.ts'
 
 export type Cost = Run & {
-  /** Ours by their path in the project, of packages from `node_modules/` on; Node's own are left out. */
+  /** Loaded modules without those of Node. Paths of our own begin at the project, paths of packages at `node_modules/`. */
   modules: string[]
-  /** Node's own, as Node names them. */
+  /** Loaded modules of Node, by their names in Node. */
   ofNode: string[]
   cpuMs: number
 }
 
-/** Runs a command to its end. Everything that is loaded with it is part of the cost. */
+/** Runs a command to its end and returns its cost. All loaded modules are part of the cost. */
 export async function costOf(
   args: readonly string[],
   { env, input, command }: { env?: Env; input?: string; command?: string } = {},
@@ -28,7 +28,7 @@ export async function costOf(
   return { ...done, ...counter.read() }
 }
 
-/** For a program that is started otherwise, with this environment; `read` once it has ended. */
+/** For a program that the test starts itself with this environment. Call `read` after the program has ended. */
 export function countCost() {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const file = join(folder, 'cost.json')

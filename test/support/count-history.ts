@@ -1,4 +1,4 @@
-// Tags with another image each day, with contents and findings of these images: days for counts.
+// Tags that get another image each day, with contents and findings: test data for daily counts.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { sql } from '#db/sql.ts'
@@ -14,14 +14,14 @@ import { readSource, recordAbout } from './scanning.ts'
 export const ecosystem = 'Alpine:v3.19'
 const distribution = { id: 'alpine', version: '3.19' }
 const dayMs = 86_400_000
-/** Number of versions of each package; each is vulnerable to a vulnerability that a later one has fixed. */
+/** Number of versions of each package. Each version has a vulnerability that a later version has fixed. */
 const versions = 5
-/** Every so manieth package has something found in it. */
+/** Interval of packages with vulnerabilities: one of this many packages has some. */
 const oneOf = 10
 
 export type Days = { tags: number; days: number; packages: number; names: number }
 
-/** Place where the history is created: a repo, a client that pushes at a moment, and the clock of the server. */
+/** Repository of the history, a client that pushes at a given time, and the clock of the server. */
 export type Place = {
   app: App
   repo: { uid: string; path: string }
@@ -31,7 +31,10 @@ export type Place = {
 
 export const tagOf = (i: number): string => `tag-${i}`
 
-/** From a day on, at eight o'clock: the source is read, each tag is moved, and one package of its image is a newer one. */
+/**
+ * Creates the history from a day on. At eight o'clock each day, the source is read, each tag moves, and one package of its image
+ * gets a newer version.
+ */
 export async function makeDays(place: Place, first: string, { tags, days, packages, names }: Days): Promise<void> {
   const { app, repo, setTime, pusher } = place
   const noon = (day: number) => new Date(Date.parse(`${first}T08:00:00Z`) + day * dayMs).toISOString()
@@ -45,7 +48,7 @@ export async function makeDays(place: Place, first: string, { tags, days, packag
   for (let day = 0; day < days; day++) {
     const now = noon(day)
     setTime(now)
-    // Each tenth of the days something new is known.
+    // On each tenth day, the source has new vulnerabilities.
     const news = day % 10 === 9 ? [about(`CVE-2026-${9000 + day}`, (day * oneOf) % names, '')] : []
     await readSource(app, ecosystem, news)
     const client = await pusher()
@@ -83,7 +86,7 @@ const nameOf = (i: number): string => `package-${i}`
 const versionOf = (i: number): string => `1.${i}-r0`
 const about = (id: string, name: number, fixed: string) => recordAbout(id, ecosystem, nameOf(name), fixed)
 
-/** Stores all versions of all packages, compared with two records about some of them. Returns their numbers. */
+/** Stores all versions of all packages, and compares them with two records. Returns their row ids. */
 async function makePackages(app: App, names: number): Promise<number[][]> {
   const known = Array.from({ length: Math.ceil(names / oneOf) }, (_, i) => [
     about(`CVE-2025-${1000 + i}`, i * oneOf, versionOf(1 + (i % (versions - 1)))),

@@ -1,4 +1,4 @@
-// Acknowledgments that clients got, compared with the resources after the server was killed.
+// Comparison of acknowledged writes with the stored resources, after the server was killed.
 import assert from 'node:assert/strict'
 import { openDb } from '#db/open.ts'
 import { raw, sql } from '#db/sql.ts'
@@ -12,7 +12,7 @@ const kinds = {
 type Kind = keyof typeof kinds
 type Verb = 'created' | 'updated' | 'deleted'
 
-/** One resource: its last acknowledged state, a write that may have happened since, and its required events. */
+/** One resource: its last acknowledged state, a write that may have happened after it, and the events that must exist. */
 type Entry = {
   kind: Kind
   name: string
@@ -26,14 +26,14 @@ export type Tally = {
   sent: number
   acknowledged: number
   refused: number
-  /** Cut off by the kill: it may have happened or not. */
+  /** Writes without an answer because of the kill. They may have happened or not. */
   doubtful: number
-  /** Number of doubtful writes that had happened. */
+  /** Number of writes without an answer that had happened. */
   happened: number
   resources: number
 }
 
-/** Kills a server in the middle of `writes` concurrent writes, `rounds` times over one database, and checks each time. */
+/** Kills a server during `writes` concurrent writes, `rounds` times on the same database. Checks the database after each kill. */
 export async function killRounds(
   place: Place,
   rounds: number,
@@ -61,7 +61,7 @@ export async function killRounds(
   return sum
 }
 
-/** Starts all writes at once, each to a resource of its own, and kills the server when a random share is acknowledged. */
+/** Starts all writes at once, each to a separate resource. Kills the server once a random share of them is acknowledged. */
 async function writeAndKill(
   server: Process,
   client: Client,
@@ -101,7 +101,7 @@ async function writeAndKill(
       if (++tally.acknowledged === killAfter) server.kill('SIGKILL')
     }),
   )
-  server.kill('SIGKILL') // for when too many were refused to get there
+  server.kill('SIGKILL') // Needed if the server refuses too many writes to reach this share.
   const { signal } = await server.exited
   assert.equal(signal, 'SIGKILL')
   return tally
@@ -124,8 +124,8 @@ function apply(entry: Entry, verb: Verb, state: Json | undefined): void {
 }
 
 /**
- * Checks that every acknowledged write is there, and every doubtful one completely or not at all. Returns the number of doubtful
- * writes that had happened.
+ * Checks that every acknowledged write is stored, and every write without an answer completely or not at all. Returns how many of
+ * the latter had happened.
  */
 async function check(place: Place, client: Client, group: string, entries: Map<string, Entry>): Promise<number> {
   let happened = 0
@@ -153,7 +153,7 @@ function hasHappened({ state: before, doubt }: Entry, after: Json | undefined): 
   return after !== undefined && after.description === doubt!.description && after.uid === (before?.uid ?? after.uid)
 }
 
-/** All resources of a kind by name, paged through in each order; every order must show the same ones, and count them. */
+/** Reads all resources of a kind by name, in each order. All orders must have the same resources and the right total. */
 async function everything(client: Client, group: string, kind: Kind): Promise<Map<string, Json>> {
   const views = kinds[kind].orders.flatMap((order) => [
     `uidp.descendants_of=${group}&order_by=${order}`,
@@ -177,7 +177,7 @@ async function everything(client: Client, group: string, kind: Kind): Promise<Ma
   return found[0]!
 }
 
-/** Checks that each change has exactly one event, with the state of the resource, and that there are no others. */
+/** Checks that each change has exactly one event, which contains the state of the resource, and that no other events exist. */
 async function checkEvents(place: Place, entries: Map<string, Entry>): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const db = closing.adopt(await openDb({ database: place.database, file: `${place.data}/pinfold.db` }), (open) =>

@@ -1,11 +1,14 @@
-// Requests of any method of the contract, made from its options.
+// Requests for any method of the contract, made from the options of the method.
 import assert from 'node:assert/strict'
 import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
 import type { Json } from './pinfold.ts'
 
-/** Unscoped in the contract, since an empty place or a built-in role is possible; with a place they ask for the same there. */
+/**
+ * Methods that the contract declares unscoped, since their scope may be empty or a built-in role. With a scope, they need the
+ * permission there.
+ */
 const placeOfUnscoped: Record<string, string> = {
   'GroupsService.CreateGroup': 'parent',
   'RolesService.GetRole': 'uid',
@@ -33,7 +36,7 @@ export function bindingsOf(desc: DescMethod): { verb: string; path: string; body
   })
 }
 
-/** Requests of a method about a place, with nothing more in them than they need. */
+/** Requests of a method for a scope, with only the required fields. */
 export function restCalls(desc: DescMethod, place: string): { verb: string; path: string; body: Json | undefined }[] {
   return bindingsOf(desc).map(({ verb, path: template, body }) => {
     const scope = scopeFieldOf(desc).join('.')
@@ -46,7 +49,7 @@ export function restCalls(desc: DescMethod, place: string): { verb: string; path
   })
 }
 
-/** A body may be a list, as that of a batch in version 1. */
+/** The body may be a list, as in batch methods of version 1. */
 export function emptyBody(desc: DescMethod, body: string): Json {
   return desc.input.fields.find(({ name }) => name === body)?.fieldKind === 'list' ? [] : {}
 }

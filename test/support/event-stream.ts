@@ -1,21 +1,21 @@
-// Follows the stream of events over REST, as a client of server-sent events would.
+// Client of the REST event stream that reads server-sent events.
 import type { Json } from './pinfold.ts'
 
 export type StreamMessage = { id: string; attributes: Record<string, string>; data: string; token: string }
 export type EventStream = {
   status: number
   headers: Headers
-  /** The error of an answer that is no stream. */
+  /** Error of an answer that is not a stream. */
   error: Json
-  /** Messages with an event, in order. */
+  /** Messages that contain an event, in order. */
   events: StreamMessage[]
-  /** Every ID that was sent, also those without an event. */
+  /** Every message id, including those of messages without an event. */
   ids: string[]
-  /** The error that the stream ended with. */
+  /** Error with which the stream ended. */
   ending(): Json | undefined
-  /** Resolves as soon as this is true. Fails when the stream ends before. */
+  /** Resolves as soon as the condition is true. Rejects if the stream ends before. */
   until(isTrue: () => boolean): Promise<void>
-  /** Resolves when the server has ended the stream; false when it was torn off. */
+  /** Resolves at the end of the stream: true if the server ended it, false if the connection broke. */
   ended: Promise<boolean>
   close(): void
   [Symbol.dispose](): void
@@ -23,7 +23,7 @@ export type EventStream = {
 
 type Options = { query?: string; headers?: Record<string, string> }
 
-/** Resolves with the head of the answer. For a stream it waits for the first message, so that no later event is missed. */
+/** Resolves with the head of the answer. For a stream, waits for the first message, so that no later event is missed. */
 export async function openStream(
   base: string,
   token: string | undefined,

@@ -1,4 +1,5 @@
-// Starts a server with one organization, an issuer whose tokens its identities trust, and the exchange between the two.
+// Starts a server with one organization, and an issuer whose tokens the organization's identities accept. Has functions for token
+// exchanges.
 import { type FakeIssuer, startIssuer } from './fake-issuer.ts'
 import { type Answer, type Json, type Pinfold, startPinfold } from './pinfold.ts'
 
@@ -10,9 +11,9 @@ export type Scene = {
   pinfold: Pinfold
   issuer: FakeIssuer
   org: Json
-  /** Creates an identity in the organization, by default one that matches the issuer and the subject. */
+  /** Creates an identity in the organization. By default, it matches the issuer and the subject. */
   identity(body?: Json): Promise<Json>
-  /** A good token of the issuer, changed by `claims`. */
+  /** Signs a valid token of the issuer. `claims` changes its claims. */
   token(claims?: Json): Promise<string>
   exchange(token: string | undefined, parameters: Json): Promise<Answer>
   [Symbol.asyncDispose](): Promise<void>
@@ -37,7 +38,7 @@ export async function startExchange(overrides: Parameters<typeof startPinfold>[0
   }
 }
 
-/** A list becomes a parameter that is there several times. */
+/** A list becomes a repeated parameter. */
 export function searchOf(parameters: Json): URLSearchParams {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) {
@@ -46,7 +47,7 @@ export function searchOf(parameters: Json): URLSearchParams {
   return search
 }
 
-/** Claims of a token, without verification of its signature. */
+/** Claims of a token. The signature is not verified. */
 export function claimsOf(token: string): Json {
   return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Json
 }

@@ -1,4 +1,4 @@
-// Expectations of tests about errors of the API, and about the events of a change.
+// Assertions about errors of the API, and about the events of a change.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Answer, Json, Pinfold } from './pinfold.ts'
@@ -9,7 +9,7 @@ export function assertTimes(resource: Json, ...names: string[]): void {
   for (const name of names) assert.match(resource[name], timePattern, name)
 }
 
-/** The whole error: status, code, ErrorInfo, and the details after it. */
+/** Asserts the whole error: status, code, ErrorInfo, and the details after it. */
 export function assertError(answer: Answer, http: number, code: number, reason: string, ...details: Json[]): void {
   assert.equal(answer.status, http, answer.text)
   assert.equal(answer.body.code, code)
@@ -25,7 +25,10 @@ export function assertError(answer: Answer, http: number, code: number, reason: 
 
 const inSnakeCase = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()
 
-/** INVALID_ARGUMENT on exactly these fields, in order; the message starts with the first, in the spelling of the request. */
+/**
+ * Asserts INVALID_ARGUMENT for exactly these fields, in this order. The message starts with the first field, spelled as in the
+ * request.
+ */
 export function assertInvalid(answer: Answer, ...fields: string[]): void {
   const violations: Json[] = answer.body.details?.[1]?.fieldViolations ?? []
   assert.deepEqual(
@@ -57,7 +60,7 @@ export function assertTaken(answer: Answer, resourceType: string, resourceName: 
   assertError(answer, 409, 6, 'ALREADY_EXISTS', info)
 }
 
-/** FAILED_PRECONDITION with one violation of each of these types, about `subject`. */
+/** Asserts FAILED_PRECONDITION with one violation of each of these types, about `subject`. */
 export function assertBlocked(answer: Answer, subject: string, ...types: string[]): void {
   const violations: Json[] = answer.body.details?.[1]?.violations ?? []
   assert.deepEqual(
@@ -69,13 +72,13 @@ export function assertBlocked(answer: Answer, subject: string, ...types: string[
   assertError(answer, 400, 9, 'FAILED_PRECONDITION', { type: 'PreconditionFailure', violations })
 }
 
-/** The answer of a call that must succeed. */
+/** Asserts that a call succeeds, and returns its answer. */
 export function ok(answer: Answer): Json {
   assert.equal(answer.status, 200, answer.text)
   return answer.body
 }
 
-/** The events that `work` causes, oldest first. */
+/** Returns the events that `work` causes, oldest first. */
 export async function eventsOf(pinfold: Pinfold, work: () => Promise<unknown>): Promise<Json[]> {
   const { db } = pinfold.app
   const last = await db.get<{ id: number }>(sql`SELECT coalesce(max(id), 0) AS id FROM events_outbox`)
@@ -86,7 +89,7 @@ export async function eventsOf(pinfold: Pinfold, work: () => Promise<unknown>): 
   return rows.map((row) => ({ ...row, actor: JSON.parse(row.actor).subject, body: JSON.parse(row.body) }))
 }
 
-/** A resource as an event's body spells it: every member in snake_case. */
+/** Converts a resource to the form of an event's body, where every member is in snake_case. */
 export function snake(value: any): any {
   if (Array.isArray(value)) return value.map(snake)
   if (value === null || typeof value !== 'object') return value

@@ -1,8 +1,8 @@
-// Requirements of the specifications of vulnerability documents, for the parts that the server writes.
+// Requirements for the vulnerability documents that the server writes, from their specifications.
 import assert from 'node:assert/strict'
 import type { Json } from './pinfold.ts'
 
-/** Asserts that every member is one of these, and that the required ones are there. */
+/** Asserts that all members are known, and that the required ones exist. */
 function members(value: Json, required: readonly string[], optional: readonly string[] = []): void {
   for (const name of required) assert.ok(value[name] !== undefined, `${name} is missing in ${JSON.stringify(value)}`)
   const known = [...required, ...optional]
@@ -112,7 +112,7 @@ export function checkSarif(document: Json): void {
       members(result, ['ruleId', 'message'], optional)
       assert.equal(rules[result.ruleIndex].id, result.ruleId)
       oneOf(result.level, 'none', 'note', 'warning', 'error')
-      // A result that is no failure has no level.
+      // A result of the kind review must have the level none.
       assert.equal(result.level === 'none', result.kind === 'review')
       for (const { kind, status } of result.suppressions ?? []) {
         oneOf(kind, 'inSource', 'external')

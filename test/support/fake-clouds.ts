@@ -1,5 +1,5 @@
-// The endpoints at which AWS, Google Cloud and Azure give credentials for a token of somebody else, on loopback. They look
-// up the issuer's keys and compare what the token says with what was set up, as the real ones do.
+// Fakes of AWS, Google Cloud and Azure on loopback, which exchange a token of an outside issuer for credentials. Like the real
+// ones, they fetch the keys of the issuer and compare the claims with the configured account.
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose'
@@ -8,7 +8,7 @@ import type { Json } from './pinfold.ts'
 type Answer = { status: number; body: string }
 export type FakeClouds = Awaited<ReturnType<typeof startClouds>>
 
-/** Tokens that an account trusts: of this issuer, about this subject and for this audience. */
+/** Tokens that an account accepts: their issuer, subject and audience. */
 type Trust = { issuer: string; subject: string; audience: string }
 
 export async function startClouds() {
@@ -17,9 +17,9 @@ export async function startClouds() {
   const state = {
     url: '',
     seen,
-    /** Sets up an account, as its owner would; `name` is a role ARN, a provider with its account, or an application. */
+    /** Configures an account. `name` is a role ARN, a Google provider with its service account, or an Azure application. */
     trust: (name: string, trust: Trust) => void trusts.set(name, trust),
-    /** Answers this instead of anything sensible. */
+    /** Replaces the answer, to test invalid answers. */
     broken: undefined as Answer | undefined,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
@@ -27,7 +27,7 @@ export async function startClouds() {
     },
   }
 
-  /** The claims of a token that the account trusts; nothing for another one. */
+  /** Claims of a token if the account accepts the token. Undefined for any other token. */
   const accept = async (path: string, name: string, token: string): Promise<JWTPayload | undefined> => {
     const trust = trusts.get(name)
     if (!trust) return undefined

@@ -1,4 +1,4 @@
-// An index of Python packages or a Maven repository on loopback, with the answers that a test sets.
+// Fake of a Python package index or a Maven repository on loopback. The test sets its answers.
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -6,7 +6,7 @@ export type FakeAnswer = {
   status?: number
   headers?: Record<string, string>
   body?: string | Uint8Array | object
-  /** The connection is closed instead. */
+  /** Closes the connection instead of answering. */
   gone?: true
 }
 
@@ -24,7 +24,7 @@ export async function startIndex(answers: Record<string, FakeAnswer> = {}) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Answers by path, which tests can change; every other path is 404. */
+    /** Answers by path. The test can change them. For any other path, the answer is 404. */
     answers,
     requests,
     paths: () => requests.map(({ url }) => url!),
@@ -35,7 +35,7 @@ export async function startIndex(answers: Record<string, FakeAnswer> = {}) {
   }
 }
 
-/** A project of a Python index, with one source archive of each version. */
+/** Project of a Python index, with one source archive for each version. */
 export function projectPage(name: string, ...versions: string[]): FakeAnswer {
   const files = versions.map((version, i) => ({
     filename: `${name}-${version}.tar.gz`,

@@ -1,4 +1,4 @@
-// An OpenID provider on loopback that signs any token for a test, like a CI platform.
+// OpenID provider on loopback, like that of a CI platform. It signs any token for a test.
 import { KeyObject, sign } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,8 +8,8 @@ export type FakeIssuer = Awaited<ReturnType<typeof startIssuer>>
 type Key = { kid: string; privateKey: CryptoKey; jwk: JWK }
 
 /**
- * `alg` is what the issuer signs with; `path` is that of its URL, for platforms that have many issuers on one host. It
- * listens on a free port, unless a URL that was written down before names one.
+ * Starts an issuer. `alg` is its signing algorithm. `path` is the path of its URL, for platforms with many issuers on one host.
+ * Listens on a free port, or on the port of a given URL.
  */
 export async function startIssuer(alg = 'RS256', path = '', port = 0) {
   const requests: string[] = []
@@ -51,20 +51,20 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
 
   return {
     url,
-    /** The paths that were asked for. */
+    /** Paths of the received requests. */
     requests,
-    /** Members that replace those of the discovery document. */
+    /** Replaces members of the discovery document. */
     metadata,
     /** Sets the answer of the token endpoint. */
     answer(tokens: () => Promise<object>): void {
       tokenAnswer = tokens
     },
-    /** The answer of the userinfo endpoint, which the issuer has from then on. */
+    /** Sets the answer of the userinfo endpoint. The issuer has this endpoint only after the first call. */
     answerUserInfo(answer: object): void {
       userInfo = answer
     },
     jwks: () => ({ keys: keys.map(({ jwk }) => jwk) }),
-    /** A token with valid times; `claims` and `header` replace its defaults. */
+    /** Signs a token with valid times. `claims` and `header` replace the defaults. */
     async token(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
       const now = Math.floor(Date.now() / 1000)
       const { kid, privateKey } = keys.at(-1)!
@@ -72,15 +72,15 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
         .setProtectedHeader({ alg, kid, typ: 'JWT', ...header })
         .sign(privateKey)
     },
-    /** Signs any bytes as the two parts of a token, whether or not they are JSON. */
+    /** Signs any bytes as header and payload of a token. They need not be JSON. */
     signRaw(header: string | Buffer, payload: string | Buffer): string {
       const text = `${Buffer.from(header).toString('base64url')}.${Buffer.from(payload).toString('base64url')}`
       const key = KeyObject.from(keys.at(-1)!.privateKey)
       return `${text}.${sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
     },
-    /** Adds a key to the set, also one that no issuer should publish. */
+    /** Adds a key to the published set. The key may be one that no issuer should publish. */
     publish: (jwk: JWK) => void published.push(jwk),
-    /** Signs with a new key from now on, and publishes it in place of the old one. */
+    /** Replaces the signing key and the published key by a new one. */
     async rotate(): Promise<void> {
       keys = [await newKey(alg, `key-${Math.random()}`)]
     },

@@ -1,4 +1,4 @@
-// A small server that answers the requests of `pinfold auth`: exchange, WhoAmI, one identity, and the token request of GitHub.
+// Fake server for `pinfold auth`: token exchange, WhoAmI, one identity, and the token request of GitHub Actions.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ import type { Env } from './process.ts'
 export type Seen = { method: string; path: string; query: URLSearchParams; bearer: string }
 type Answer = { status?: number; body: unknown }
 
-/** A compact token with the given claims. Its last part looks like a signature, but is none. */
+/** A compact token with the given claims. Its signature is invalid. */
 export function looseToken(claims: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part({ alg: 'ES256', typ: 'JWT' })}.${part(claims)}.c2lnbmF0dXJlLW9mLXRoZS10b2tlbg`
@@ -19,13 +19,13 @@ export function secondsFromNow(seconds: number): number {
   return Math.floor(Date.now() / 1000) + seconds
 }
 
-/** `answer` may be replaced; `undefined` from it means the usual answer. */
+/** A test can replace `answer`. If it returns `undefined`, the server gives its usual answer. */
 export async function startFakeSts() {
   const seen: Seen[] = []
   const fake = {
     seen,
     url: '',
-    /** Lifetime of the tokens that it issues, in seconds. */
+    /** Lifetime of issued tokens, in seconds. */
     lifetime: 3600,
     identity: {} as object,
     answer: (_: Seen): Answer | undefined => undefined,
@@ -69,7 +69,7 @@ export async function startFakeSts() {
   return fake
 }
 
-/** A home of its own, without a platform around it; a variable that is empty counts as not set. */
+/** Environment with a separate home folder and without variables of CI platforms. Commands ignore an empty variable. */
 export function makeHome() {
   const home = mkdtempSync(join(tmpdir(), 'pinfold-home-'))
   const env: Env = {

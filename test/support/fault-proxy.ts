@@ -1,14 +1,14 @@
-// Proxy between a server and its bucket: forwards requests, and fails in one of the ways in which buckets fail.
+// Proxy between a server and its bucket. It forwards requests, and simulates failures of a bucket.
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export const faults = ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const
-/** Errors of a store that has reached a limit, for which a retry does not help. */
+/** Errors of a bucket at a limit. A retry does not help. */
 export const limits = ['507', 'QuotaExceeded', '413'] as const
-/** `400` is the answer of S3 to a HEAD with expired credentials. */
+/** `400` is the answer of S3 to a HEAD request with expired credentials. */
 export type Fault = (typeof faults)[number] | (typeof limits)[number] | '400'
 
-/** Returns the fault of a request, or undefined if it passes. */
+/** Returns the fault for a request. Undefined if the request is forwarded. */
 export type Plan = (asked: { method: string; url: string }) => Fault | undefined
 
 export async function startFaultProxy(target: string) {
@@ -32,7 +32,7 @@ export async function startFaultProxy(target: string) {
   ): void {
     const { method, url, headers } = req
     const on = request(target + url, { method: method!, headers, agent: false }, (answer) => {
-      // Without a body, the head would be the complete answer.
+      // Without a body, the head alone would be a complete answer.
       if (!isSilent) res.writeHead(answer.statusCode!, answer.headers).flushHeaders()
       then(answer)
     })
@@ -41,7 +41,7 @@ export async function startFaultProxy(target: string) {
     req.pipe(on)
   }
 
-  /** Forwards the request, and returns no answer or half of one. */
+  /** Forwards the request, and then returns no answer or half of the answer. */
   function lose(req: IncomingMessage, res: ServerResponse, half: boolean): void {
     const end = (answer: IncomingMessage): void => {
       if (half) answer.once('data', (chunk: Buffer) => res.write(chunk.subarray(0, chunk.length >> 1)))
@@ -74,10 +74,10 @@ export async function startFaultProxy(target: string) {
   await new Promise((resolve) => server.once('listening', resolve))
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Requests so far. */
+    /** Number of requests so far. */
     asked,
     tally,
-    /** From now on. */
+    /** Sets the faults of later requests. */
     fail(next: Plan | undefined): void {
       plan = next ?? (() => undefined)
     },

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 
 const folder = fileURLToPath(new URL('../data/', import.meta.url))
 
-/** The bytes of a file of `test/data`, decompressed when its name ends in .gz. */
+/** Content of a file in `test/data`. A file whose name ends in .gz is decompressed. */
 export function fixture(path: string): Buffer {
   const bytes = readFileSync(folder + path)
   return path.endsWith('.gz') ? gunzipSync(bytes) : bytes

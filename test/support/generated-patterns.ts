@@ -1,4 +1,4 @@
-// Regular expressions from a seed, for tests and measurements: random ones, and the shapes that cost most.
+// Regular expressions from a seed, for tests and benchmarks: random ones, and the most expensive known ones.
 
 import { type Random, randomFrom } from './random.ts'
 
@@ -15,14 +15,14 @@ const repeats = [
   '{150}',
 ]
 
-/** The shapes that were slow to parse, to compile or to match. */
+/** Shapes that were slow to parse, compile or match. */
 // biome-ignore format: one item per line hides the list.
 const worst = [
   '(\\pL{1,100}){1,10}', '(?:\\pL{1,10}){1,10}', '.{0,100}', '.{0,240}', '(?:.*){160}y',
   '(?:[\\pL\\pN]*[\\pN\\pL]*){80}y', '(?i)(?:s*){80}y', '(?:[sS]*){120}y', '(?:\\pL*|\\pN*){60}y',
   '(?:(|.*)(|.*)(|.*)(|.*)){20}y', '(((a{0,10}){0,10}){0,10})', '(?:.{1,30}){1,30}', '(?i)[B-\\x{1e942}]',
   '(?i)\\p{Assigned}', '^\\pL{0,200}$', '^(?:\\pLx|[^\\pL]y){100}$', '(?:\\b.?\\B?){100}y',
-  // The most that the limits of tags and of paths allow.
+  // Maximum lengths of tags and of paths.
   '(?:.*){130}y', '(?:.*){66}y', '(?:[\\pL\\pN]*[\\pN\\pL]*){48}y', '(?:[\\pL\\pN]*[\\pN\\pL]*){25}y', '(?i)(?:s*){78}y',
   '(?i)(?:s*){40}y', '(?:[sS]*){78}y', '(?:\\pL*|\\pN*){42}y', '(?:\\b.?\\B?){70}y', '(?:(|.*)(|.*)(|.*)(|.*)){11}y',
   '(?:(?:a?){0,30}){0,8}b', '(.*.*.*.*.*.*.*.*.*.*)*y', '(?:.?){200}', '(|a){99}',
@@ -47,7 +47,7 @@ function randomPattern(random: Random, depth: number): string {
   return pattern
 }
 
-/** The first patterns are always the same. A part of them is not valid. */
+/** The first patterns are always the same. Some patterns are invalid. */
 export function* generatePatterns(seed: number, count: number): Generator<string> {
   const distinct = Array.from({ length: 250 }, (_, i) => String.fromCharCode(0x4e00 + i * 2))
   const fixed = [
@@ -64,7 +64,7 @@ export function* generatePatterns(seed: number, count: number): Generator<string
   for (let i = fixed.length; i < count; i++) yield randomPattern(random, 3)
 }
 
-/** Texts on which patterns that nearly match take longest. */
+/** Texts that nearly match, so that matching takes longest. */
 export function textsFor(length: number): string[] {
   const mixed = Array.from({ length }, (_, i) => String.fromCharCode(97 + ((i * 7) % 26))).join('')
   return ['a'.repeat(length), mixed, 'ſ'.repeat(length), 's'.repeat(length), `${'a-'.repeat(length / 2)}`]

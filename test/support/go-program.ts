@@ -1,4 +1,4 @@
-/** Returns the parts of a Go binary from which its modules are read. */
+/** Returns the parts of a Go binary that contain the list of its modules. */
 export function goProgram(go: string, modules: string, before = 5000): Buffer {
   const text = (bytes: Buffer): Buffer => {
     const length: number[] = []

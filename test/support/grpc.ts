@@ -1,4 +1,4 @@
-// A gRPC client for the tests: the methods of one service as functions, errors with their typed details.
+// gRPC client for tests. Each method of a service is a function. Errors have their typed details.
 import {
   create,
   type DescMethodUnary,
@@ -21,11 +21,11 @@ export type GrpcClient<S extends GenService<GenServiceMethods>> = {
   ) => Promise<MessageShape<S['method'][K]['output']>>
 } & { [Symbol.dispose](): void }
 
-/** Error with which a call over gRPC rejects. */
+/** Error of a failed gRPC call. */
 export class GrpcError extends Error {
   readonly code: number
   readonly reason: string
-  /** The fields that the BadRequest detail names. */
+  /** Fields in the BadRequest detail. */
   readonly fields: string[]
 
   constructor(error: grpc.ServiceError) {

@@ -1,4 +1,4 @@
-// Mirrors of hostile upstreams in one of the modes: they are checked and pulled from, and the result is judged.
+// Mirrors of hostile upstreams, in one of the mirror modes. The mirrors check and pull, and the result is verified.
 import { sql } from '#db/sql.ts'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
@@ -19,7 +19,8 @@ import { type Fault, localUpstreams, startUpstream } from './upstream.ts'
 export const followingModes = ['WATCH', 'ON_DEMAND', 'FULL'] as const
 export type Drawn = { kinds: readonly string[]; mode: (typeof followingModes)[number]; random: Random }
 /**
- * `problems` are faults of the server. The result is counted in `rows` of the tag history, `told` moves and stored `manifests`.
+ * `problems` are faults of the server. `rows` are rows of the tag history, `told` are reported moves, and `manifests` are stored
+ * manifests.
  */
 export type Pulled = { problems: string[]; statuses: number[]; rows: number; told: number; manifests: number }
 
@@ -29,17 +30,17 @@ const digestPattern = /^sha256:[0-9a-f]{64}$/
 type Canaries = Pick<Awaited<ReturnType<typeof startCanaries>>, 'inner'>
 
 /**
- * Starts a server with a quota of a megabyte for each organization and a clock that runs fast. `rounds` is the number of times
- * that all upstreams are checked again.
+ * Starts a server with a fast clock and a quota of one megabyte for each organization. All upstreams are checked again `rounds`
+ * times.
  */
 export async function startHostilePulls(canaries: Canaries, rounds: number) {
   let shift = 0
-  /** Milliseconds that are added before each pull, so that hosts are no longer paused. */
+  /** Milliseconds by which the clock moves before each pull, so that pauses of hosts are over. */
   let rested = 0
   const now = (): Date => new Date(Date.now() + shift)
   const registry = await startRegistry({
     ...localUpstreams,
-    // Only this address: the canaries are at other ones.
+    // Only this address is allowed. The canaries have other addresses.
     upstreamsPrivate: ['127.0.0.1'],
     quotaBytes: 1_000_000,
     clock: now,
@@ -102,7 +103,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     ]
     for (const path of wanted) {
       rested += 60 * minute
-      // A blob that is wrong breaks off, since its first bytes are on their way by then.
+      // If a blob is invalid, the pull breaks off, since the client has already received the first bytes.
       const answer = await client.call('GET', `${name}/${path}`).catch(() => undefined)
       statuses.push(answer?.status ?? 0)
       if (answer && answer.status >= 500 && ![502, 503].includes(answer.status))
@@ -116,7 +117,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     }
   }
 
-  /** Checks that stored content matches its digest and exists at the upstream. */
+  /** Checks that the stored content has the right digest and exists at the upstream. */
   async function judgeContents({ there, name, repo, mode, problems }: Scene, client: RegistryClient): Promise<number> {
     const manifests = await app.db.all<{ digest: string; content: Uint8Array }>(sql`
       SELECT m.digest, m.content FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
@@ -134,7 +135,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     return manifests.length
   }
 
-  /** Each row is what the upstream said of the tag in an answer that counts, at the time of a look. */
+  /** Checks that each row has a digest that the upstream gave in a valid answer, and the time of that check. */
   async function judgeLedger({ repo, said, begun, problems }: Scene): Promise<number> {
     const ended = now().toISOString()
     const rows = await ledgerOf(registry, repo)
@@ -169,7 +170,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     return told.length
   }
 
-  /** Pulls from several upstreams at the same time, each in an organization of its own. An upstream of no kinds is valid. */
+  /** Pulls from several upstreams at the same time, each in a separate organization. An upstream with no kinds has no faults. */
   async function pullFrom(drawn: readonly Drawn[]): Promise<Pulled[]> {
     const scenes: Scene[] = []
     for (const one of drawn) scenes.push(await prepare(one))

@@ -1,4 +1,4 @@
-// Tokens that must never be accepted, made from tables: each is one step away from the good token of a job.
+// Tables of tokens that must be refused. Each token differs in one point from a valid token of a job.
 import {
   createHmac,
   createPublicKey,
@@ -11,18 +11,18 @@ import {
 import type { FakeIssuer } from './fake-issuer.ts'
 import type { Json } from './pinfold.ts'
 
-/** `code` is UNAUTHENTICATED, or PERMISSION_DENIED where the token is good but another's. */
+/** `code` is UNAUTHENTICATED. It is PERMISSION_DENIED if the token is valid for another identity. */
 export type Hostile = { name: string; token: string; code: 16 | 7; identity: 'rsa' | 'ec' }
 
 export type Scene = {
   rsa: FakeIssuer
   ec: FakeIssuer
-  /** Audience of the good token. */
+  /** Audience of the valid token. */
   audience: string
   subject: string
-  /** Tokens of our own, by name. */
+  /** Tokens that our own server has issued, by name. */
   own: Record<string, string>
-  /** Seconds since 1970 at the server that the tokens are for. */
+  /** Time of the server that checks the tokens, in seconds since 1970. */
   now: number
 }
 
@@ -49,7 +49,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
   const ecSigned = (over: Json = {}, inHeader: Json = {}) =>
     ec.signRaw(text({ ...ecHeader, ...inHeader }), text(claims({ iss: ec.url, ...over })))
   const unsigned = (inHeader: Json, over: Json = {}) => `${encode(header(inHeader))}.${encode(claims(over))}`
-  /** The good token's text with one claim's value, or one header, spelled by hand. */
+  /** JSON text of the valid token, with the value of one claim or header written by hand. */
   const rawClaims = (json: string) => rsa.signRaw(text(header()), json)
   const rawHeader = (json: string | Buffer) => rsa.signRaw(json, text(claims()))
   const pieceOf = (value: Json) => text(value).slice(1, -1)
@@ -61,7 +61,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     `${input}.${sign(digest, Buffer.from(input), key as KeyLike).toString('base64url')}`
   const byAttacker = (inHeader: Json) => by('sha256', unsigned(inHeader), attacker.privateKey)
 
-  // No signature at all.
+  // Tokens without a signature.
   for (const alg of ['none', 'None', 'NONE', 'nOnE', 'none ', ' none', 'no\u006ee\u0000', '', 'null']) {
     add(`alg ${JSON.stringify(alg)} without a signature`, `${unsigned({ alg })}.`)
     add(`alg ${JSON.stringify(alg)} with any signature`, `${unsigned({ alg })}.AAAA`)
@@ -70,7 +70,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
   for (const alg of [null, 1, true, [], ['RS256'], {}]) add(`alg ${text(alg)}`, signed({}, { alg }))
   add('no alg', rawHeader('{"kid":"key-1"}'))
 
-  // The public key as the secret of a MAC.
+  // Tokens signed with the public key as the secret of a MAC.
   const rsaJwk = rsa.jwks().keys[0]! as JsonWebKey
   const ecJwk = ec.jwks().keys[0]! as JsonWebKey
   for (const [jwk, iss, identity] of [
@@ -98,7 +98,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     }
   }
 
-  // An algorithm that the key is not for.
+  // Tokens with an algorithm that does not fit the key.
   for (const alg of [
     'ES256',
     'ES384',
@@ -130,7 +130,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`ES256 signature called ${alg}`, ecSigned({}, { alg }), 16, 'ec')
   }
 
-  // Keys of another issuer.
+  // Tokens signed with a key of another issuer.
   const attackerJwk = attacker.publicKey.export({ format: 'jwk' }) as Json
   for (const kid of ['key-1', 'attacker', undefined]) add(`the attacker's key as ${kid}`, byAttacker({ kid }))
   add("another issuer's key", ec.signRaw(text({ ...ecHeader }), text(claims())))
@@ -191,7 +191,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`typ ${text(typ)}`, signed({}, { typ }))
   }
 
-  // Keys that no issuer should publish.
+  // Tokens signed with keys that no issuer should publish.
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
   rsa.publish({ ...(weak.publicKey.export({ format: 'jwk' }) as Json), kid: 'weak', kty: 'RSA' })
   add('a key of 1,024 bits', by('sha256', unsigned({ kid: 'weak' }), weak.privateKey))
@@ -204,7 +204,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
   rsa.publish({ ...attackerJwk, kid: 'for-encryption', kty: 'RSA', use: 'enc' })
   add('a key for encryption', byAttacker({ kid: 'for-encryption' }))
 
-  // The same member twice.
+  // Tokens with a duplicate member.
   for (const [name, json] of Object.entries({
     alg: `{"alg":"none",${pieceOf(header())}}`,
     'alg, escaped': `{"\\u0061lg":"none",${pieceOf(header())}}`,
@@ -222,7 +222,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
   add('a nested member twice', rawClaims(`{${pieceOf(claims())},"a":[{"b":{"c":1,"c":2}}]}`))
   add('__proto__ twice', rawClaims(`{${pieceOf(claims())},"__proto__":1,"__proto__":2}`))
 
-  // Claims of wrong types, and missing ones.
+  // Tokens with claims of a wrong type, or without a claim.
   const wrongTypes: Record<string, unknown[]> = {
     iss: [1, null, true, [], {}, [rsa.url], ''],
     sub: [1, null, true, [], {}, [subject], ''],
@@ -240,7 +240,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`exp ${exp}`, rawClaims(`{${pieceOf(claims({ exp: undefined }))},"exp":${exp}}`))
   }
 
-  // Times.
+  // Tokens with invalid times.
   for (const exp of [
     now - 3600,
     now - 61,
@@ -261,7 +261,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`iat ${time}`, signed({ iat: time }))
   }
 
-  // Names that are nearly the right ones, signed by the right key.
+  // Tokens with names that are similar to the right ones, signed with the right key.
   const { port } = new URL(rsa.url)
   for (const iss of [
     `${rsa.url}/`,
@@ -295,7 +295,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     '__proto__',
     ec.url,
   ]) {
-    // The last issuer is known to the server, which can tell that its key did not sign this.
+    // The server knows this last issuer, so it can tell that the issuer's key did not sign the token.
     add(`issuer ${iss}`, signed({ iss }), iss === ec.url ? 16 : 7)
   }
   for (const tail of ['\u0000', '\n', '\ud800']) {
@@ -346,13 +346,13 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`audience ${text(aud)}`, signed({ aud }))
   }
 
-  // Good tokens of other identities, and tokens for another entry point.
+  // Valid tokens of other identities, and tokens for another entry point.
   add("another job's token", signed({ sub: 'repo:acme/other:ref:refs/heads/main' }), 7)
   add("another issuer's token", ecSigned(), 7)
   add("another issuer's token for its own identity's neighbour", good, 7, 'ec')
   for (const [name, token] of Object.entries(own)) add(name, token)
 
-  // Texts that are not three parts of base64url.
+  // Texts that do not consist of three base64url parts.
   const parts = [goodHeader, goodClaims, goodSignature]
   for (const [name, token] of Object.entries({
     'one dot': '.',
@@ -404,7 +404,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`one digit less in part ${at}`, withPart(part.slice(0, -1)))
     add(`half of part ${at}`, withPart(part.slice(0, part.length / 2)))
     add(`a plus sign in part ${at}`, withPart(`${part.slice(0, -1)}+`))
-    // The low bits of the last digit mean nothing when the bytes do not fill it.
+    // If the last digit is not completely used, changes of its low bits do not change the bytes.
     const padded = signed({ pad: 'x'.repeat(at) }, { pad: 'x'.repeat(at) }).split('.')
     for (let fill = 0; padded[at]!.length % 4 === 0 && fill < 3; fill++) {
       padded.splice(0, 3, ...signed({ pad: 'y'.repeat(fill) }, { pad: 'z'.repeat(fill) }).split('.'))
@@ -417,7 +417,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
   for (const length of [1, 10, 100, good.length - 100, good.length - 2])
     add(`the first ${length} characters`, good.slice(0, length))
 
-  // Signatures.
+  // Tokens with invalid signatures.
   const withSignature = (bytes: Buffer) => `${goodHeader}.${goodClaims}.${bytes.toString('base64url')}`
   for (let at = 0; at < 16; at++) {
     const flipped = Buffer.from(goodBytes)
@@ -457,7 +457,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`an ES256 signature ${name}`, `${ecHead}.${ecClaims}.${bytes.toString('base64url')}`, 16, 'ec')
   }
 
-  // Bytes that are not the JSON object they should be.
+  // Tokens whose header or payload is not a JSON object.
   const bom = '\ufeff'
   add('BOM before the header', rawHeader(bom + text(header())))
   add('BOM before the claims', rawClaims(bom + text(claims())))

@@ -1,4 +1,4 @@
-// Upstreams that try what they should not, each in ways that are drawn; canaries say whether somebody came where nobody may.
+// Upstreams with randomly chosen attacks. Canary servers detect connections to forbidden addresses.
 import { randomBytes } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,10 +8,10 @@ import { oneOf, type Random } from './random.ts'
 import { digestOf, imageOf, indexOf, types } from './registry.ts'
 import { answering, type Fault, type TestUpstream } from './upstream.ts'
 
-/** From 1 on; small ones and large ones are as likely. */
+/** A random number from 1 on. Each order of magnitude is equally likely. */
 const sizeOf = (random: Random, most: number): number => 1 + random.below(Math.ceil(most ** (random.below(100) / 99)))
 
-/** Names that resolve to forbidden addresses, one of them beside an allowed one. */
+/** Names that resolve to forbidden addresses. One of the names has an allowed address too. */
 export const innerNames: ReadonlyMap<string, readonly string[]> = new Map([
   ['inner.example', ['127.0.0.2']],
   ['metadata.example', ['169.254.169.254']],
@@ -19,7 +19,7 @@ export const innerNames: ReadonlyMap<string, readonly string[]> = new Map([
   ['lan.example', ['10.0.0.5', '192.168.1.1']],
 ])
 
-/** Servers at addresses of this machine that no upstream may lead to, on one port. */
+/** Canary servers on one port, at addresses of this machine that no upstream may lead to. */
 export async function startCanaries() {
   let connections = 0
   const servers: ReturnType<typeof createServer>[] = []
@@ -31,7 +31,7 @@ export async function startCanaries() {
       server.once('listening', () => resolve(true)).once('error', () => resolve(false))
       server.listen(port, host)
     })
-    // Not every machine has IPv6.
+    // Some machines have no IPv6.
     if (!isUp && host !== '::1') throw new Error(`nobody can listen at ${host}`)
     if (!isUp) continue
     servers.push(server)
@@ -43,7 +43,7 @@ export async function startCanaries() {
   return {
     url: `http://127.0.0.2:${port}`,
     connections: () => connections,
-    /** URL at a forbidden address. */
+    /** URL with a forbidden address. */
     inner(random: Random): string {
       const path = oneOf(random, ['', '/latest/meta-data', '/v2/', '/token?a=b', '/%2e%2e/', '/v2/app/manifests/1.0'])
       const host = oneOf(random, random.below(3) ? hosts : [...innerNames.keys()])
@@ -58,7 +58,7 @@ export async function startCanaries() {
   }
 }
 
-/** An image at the upstream under a tag, of which nothing is wrong. */
+/** Adds a valid image with a tag to the upstream. */
 export function publishAt(there: TestUpstream, tag: string, extra: Json = {}, bytes = 300) {
   const layer = there.add(randomBytes(bytes), types.layer)
   const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux', at: randomBytes(8) }), types.config)
@@ -67,7 +67,7 @@ export function publishAt(there: TestUpstream, tag: string, extra: Json = {}, by
   return { image, layer, config }
 }
 
-/** The same with a signature of either kind about it. */
+/** Adds a valid image with a signature of each kind. */
 export function publishSigned(there: TestUpstream, tag: string, bytes: number) {
   const good = publishAt(there, tag, {}, bytes)
   const signature = publishAt(there, '', { subject: good.image, artifactType: 'a/signature' })
@@ -76,7 +76,7 @@ export function publishSigned(there: TestUpstream, tag: string, bytes: number) {
 }
 
 type Published = ReturnType<typeof publishSigned>
-/** `inner` returns a forbidden address. Faults that `answer` gets take precedence over earlier ones. */
+/** `inner` returns a forbidden address. `answer` adds a fault, which is tried before earlier ones. */
 export type Hostile = {
   there: TestUpstream
   good: Published
@@ -92,7 +92,7 @@ const raw =
     return true
   }
 
-/** Sends bytes as long as the client reads them. */
+/** Sends bytes until the client stops reading. */
 const endless = (mediaType: string, headers: Record<string, string> = {}): Fault =>
   raw((res) => {
     res.writeHead(200, { 'content-type': mediaType, ...headers })
@@ -105,7 +105,7 @@ const endless = (mediaType: string, headers: Record<string, string> = {}): Fault
   })
 
 const kindsOfPath = ['/manifests/', '/blobs/', '/referrers/', '/tags/', '/_svc/history/', '/_oci/tag-history/']
-/** Fault of GET requests whose URL contains the given text. */
+/** Fault for GET requests whose URL contains the text. */
 const at =
   (what: string, fault: Fault): Fault =>
   (req, res) =>
@@ -115,10 +115,10 @@ const json = (body: unknown, headers: Record<string, string> = {}, mediaType = '
 const replace = (there: TestUpstream, digest: string, bytes: Buffer | string): void => {
   there.contents.set(digest, { ...there.contents.get(digest)!, bytes: Buffer.from(bytes) })
 }
-/** The manifest of another image with the same contents. */
+/** Manifest of another image that has the same contents. */
 const otherOf = ({ config, layer }: Pick<Published, 'config' | 'layer'>, random: Random): string =>
   JSON.stringify(imageOf(config, [layer], { annotations: { note: 'a'.repeat(sizeOf(random, 5_000_000)) } }))
-/** A manifest that is valid except for the given fields, under the tag. */
+/** Puts a manifest under the tag. It is valid except for the given fields. */
 const saying =
   (text: (random: Random) => string, mediaType: string = types.image) =>
   ({ there, good, random }: Hostile) => {
@@ -274,7 +274,7 @@ const lists: Kinds = {
   },
 }
 
-/** Faults of the referrers of an image. */
+/** Faults in the referrers of an image. */
 const about: Kinds = {
   'names referrers that are not there': ({ answer, inner, random }) => {
     const manifests = Array.from({ length: sizeOf(random, 10_000) }, () => {
@@ -307,7 +307,7 @@ const about: Kinds = {
     }),
 }
 
-/** Faults of the tag history; a page with one invalid record does not count at all. */
+/** Faults in the reported tag history. A page with one invalid record must be ignored as a whole. */
 const pasts: Kinds = {
   'tells a past with one wrong thing in it': ({ answer, random }) => {
     const right = rightPast(random, sizeOf(random, 1500))
@@ -340,14 +340,14 @@ const pasts: Kinds = {
     }),
 }
 
-/** Effects of each kind before the upstream is asked. Only valid content may be stored. */
+/** Applies the faults of each kind before the mirror checks the upstream. Only valid content may be stored. */
 export const hostile: Kinds = { ...leading, ...contents, ...answers, ...lists, ...about, ...pasts }
 
 const day = 24 * 3_600_000
 const ago = (days: number): string => new Date(Date.now() - days * day).toISOString()
 const ahead = (random: Random): string => new Date(Date.now() + (365 + random.below(1000)) * day).toISOString()
 const liesBegin = digestOf('a lie').slice(0, 40)
-/** A digest that is one and is nowhere, by which it is known again. */
+/** A valid digest without content, by which tests recognize a record. */
 const lied = (random: Random): string => liesBegin + String(random.below(1e9)).padStart(71 - liesBegin.length, '0')
 export const isLied = (digest: string): boolean => digest.startsWith(liesBegin)
 

@@ -1,4 +1,4 @@
-// Images made of package databases, and a wait until the server has read pushed images.
+// Images made of package databases, and a function that waits until the server has read pushed images.
 import { gzipSync } from 'node:zlib'
 import { sql } from '#db/sql.ts'
 import { fixture } from './fixtures.ts'
@@ -6,7 +6,7 @@ import { type LayerEntries, tarOf } from './layers.ts'
 import type { Json, Pinfold } from './pinfold.ts'
 import { type Descriptor, imageOf, type RegistryClient, types } from './registry.ts'
 
-/** Pushes an image with these layers; a buffer is a layer as it is stored. */
+/** Pushes an image with these layers. A buffer is the stored form of a layer. */
 export async function pushLayers(
   client: RegistryClient,
   name: string,
@@ -22,13 +22,13 @@ export async function pushLayers(
   return client.pushManifest(name, imageOf(config, pushed, extra), reference)
 }
 
-/** Layer of one of the Alpine images of the fixtures. */
+/** Layer of an Alpine image of the fixtures. */
 export const alpine = (image: string): LayerEntries => ({
   'etc/os-release': fixture('contents/alpine-3.10/os-release'),
   'lib/apk/db/installed': fixture(`contents/${image}/installed`),
 })
 
-/** Pushes an SBOM that refers to the image. */
+/** Pushes an SBOM as a referrer of the image. */
 export async function pushSbom(
   client: RegistryClient,
   name: string,
@@ -43,7 +43,7 @@ export async function pushSbom(
   return client.pushManifest(name, imageOf(config, [layer], about))
 }
 
-/** Resolves once nothing is left to be read. */
+/** Resolves when no image is queued for reading. */
 export async function allRead({ app }: Pick<Pinfold, 'app'>): Promise<void> {
   for (;;) {
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,13 +1,13 @@
 import { buffer } from 'node:stream/consumers'
 import { type Header, pack } from 'tar-stream'
 
-/** The entries of a layer by path: content makes a file, `undefined` a directory, `type` anything else. */
+/** Entries of a layer by path. Text or bytes make a file, `undefined` makes a directory, and `type` makes any other kind. */
 export type LayerEntries = Record<string, string | Uint8Array | undefined | Omit<Partial<Header>, 'name'>>
 
-/** The same entries make the same bytes, at any time. */
+/** Fixed modification time, so the same entries always give the same bytes. */
 const mtime = new Date('2026-01-01T00:00:00Z')
 
-/** A layer as builders write it, not compressed. Paths come in the order given. */
+/** Uncompressed layer as an image builder writes it. Paths keep the given order. */
 export async function tarOf(entries: LayerEntries): Promise<Buffer> {
   const archive = pack()
   for (const [name, given] of Object.entries(entries)) {

@@ -1,4 +1,4 @@
-// Libraries as tests give them to a server.
+// Imports libraries into a server for a test.
 import assert from 'node:assert/strict'
 import type { Answer, Json, Pinfold } from './pinfold.ts'
 
@@ -6,7 +6,7 @@ export const importPath = '/control/v1/artifacts:import'
 
 export type Given = Record<string, (string | Json)[]>
 
-/** Names with their versions, such as `{ flask: ['1.0', { version: '2.0', sizeBytes: '7' }] }`. */
+/** Libraries with their versions, such as `{ flask: ['1.0', { version: '2.0', sizeBytes: '7' }] }`. */
 export function artifactsOf(ecosystem: 'java' | 'python', given: Given): Json[] {
   return Object.entries(given).map(([name, versions]) => ({
     ecosystem: `ECOSYSTEM_${ecosystem.toUpperCase()}`,

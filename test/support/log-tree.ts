@@ -1,8 +1,8 @@
-// The logs of ledgers as a reader works them out from their entries.
+// Transparency log as a reader computes it from the entries.
 import type { Nodes } from '#lib/tlog/merkle.ts'
 import { appended, nodesOf, type TileAsked, tileWidth } from '#lib/tlog/tiles.ts'
 
-/** The entries of a bundle, each behind its length in two bytes. */
+/** Entries of a bundle. Two bytes before each entry contain its length. */
 export function entriesIn(bundle: Buffer): Buffer[] {
   const entries: Buffer[] = []
   for (let at = 0; at < bundle.length; ) {
@@ -13,12 +13,12 @@ export function entriesIn(bundle: Buffer): Buffer[] {
   return entries
 }
 
-/** The nodes of a log of these leaves. */
+/** Nodes of the tree for these leaves. */
 export function nodesOver(leaves: readonly Buffer[]): Nodes {
   return nodesOf(new Map([...appended(0, new Map(), leaves)].map(([name, { hashes }]) => [name, hashes])))
 }
 
-/** Path of a tile below its log (c2sp.org/tlog-tiles). */
+/** Path of a tile, relative to the log (c2sp.org/tlog-tiles). */
 export function tilePathOf({ kind, level, index, width }: TileAsked): string {
   const digits = String(index)
   const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, '0')

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { createLogger, type Level } from '#lib/log.ts'
 import type { Json } from './pinfold.ts'
 
-/** A logger whose lines a test can read, and wait for. */
+/** Logger whose lines a test can read and wait for. */
 export function captureLog(level: Level = 'info') {
   const lines: Json[] = []
   const wakers = new Set<() => void>()
@@ -13,7 +13,7 @@ export function captureLog(level: Level = 'info') {
       done()
     },
   })
-  /** The first line, logged already or later, that `matches`. */
+  /** Returns the first line that `matches`. Waits if it is not logged yet. */
   const until = (matches: (line: Json) => boolean): Promise<Json> =>
     new Promise((resolve) => {
       const look = () => {
@@ -28,7 +28,7 @@ export function captureLog(level: Level = 'info') {
   return { log: createLogger(out, level), lines, until }
 }
 
-/** Captures the log that this process writes from now on, instead of showing it. Returns all of it as one text. */
+/** Captures the log of this process, instead of printing it. Returns all captured lines as one text. */
 export function takeStderr(): () => string {
   const taken: string[] = []
   process.stderr.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {

@@ -1,4 +1,4 @@
-// Loaded before a program with --import: limits its connections to this machine, and prints the addresses that it refuses.
+// Preloaded into a program with --import. It limits connections to this machine, and prints the addresses of refused ones.
 import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
@@ -16,7 +16,7 @@ net.Socket.prototype.connect = function (...args) {
   const named = typeof given === 'object' ? given.host : typeof args[1] === 'string' ? args[1] : undefined
   const isPath = typeof given === 'string' || typeof given?.path === 'string'
   if (isPath || named === undefined || isHere(named)) return connect.apply(this, args)
-  // An `error` event in a later tick, as from a network. An address would not be looked up, so a name takes its place.
+  // Emits an `error` event in a later tick, as a network failure does. Node looks up only names, so a name replaces the address.
   const options = typeof given === 'object' ? given : { port: given }
   return connect.call(this, { ...options, host: 'elsewhere.invalid', lookup: failLater(refuse(named)) })
 }

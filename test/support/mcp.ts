@@ -10,7 +10,10 @@ export type Ask = { method: string; params?: Json; version?: string; headers?: R
 /** Protocol version and capabilities of the client, in each message of the newest revision. */
 export const meta = { [`${prefix}/protocolVersion`]: modern, [`${prefix}/clientCapabilities`]: {} }
 
-/** One request; in the words of the revision `version`, or as an older client that has introduced itself. */
+/**
+ * Sends one request in the form of the protocol revision `version`. For an older revision, it belongs to a client that has sent
+ * `initialize`.
+ */
 export function rpc(
   client: Client,
   { method, params = {}, version = '2025-11-25', headers = {} }: Ask,
@@ -23,7 +26,7 @@ export function rpc(
   return client.call('POST', '/mcp', message, { ...said, ...headers })
 }
 
-/** The result of one call of a tool. */
+/** Calls a tool and returns its result. */
 export async function callTool(client: Client, name: string, args: Json = {}, version?: string): Promise<Json> {
   const ask: Ask = { method: 'tools/call', params: { name, arguments: args } }
   const answer = await rpc(client, version === undefined ? ask : { ...ask, version })
@@ -32,7 +35,7 @@ export async function callTool(client: Client, name: string, args: Json = {}, ve
   return answer.body.result as Json
 }
 
-/** Result of a tool that must succeed. */
+/** Calls a tool that must succeed and returns its result. */
 export async function tool(client: Client, name: string, args: Json = {}): Promise<Json> {
   const { isError, structuredContent, content } = await callTool(client, name, args)
   assert.equal(isError, false, JSON.stringify(content))
@@ -40,7 +43,7 @@ export async function tool(client: Client, name: string, args: Json = {}): Promi
   return structuredContent as Json
 }
 
-/** The error of a call of a tool that must fail, as REST would answer it. */
+/** Calls a tool that must fail and returns its error, which has the form of a REST error. */
 export async function toolError(client: Client, name: string, args: Json = {}): Promise<Json> {
   const { isError, structuredContent, content } = await callTool(client, name, args)
   assert.equal(isError, true, JSON.stringify(content))

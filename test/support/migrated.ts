@@ -1,5 +1,5 @@
-// Databases as a server has set them up before anything is in them. They are set up once for each state of the migrations and
-// then copied, which takes a tenth of the time.
+// Empty databases with all migrations. A template is made once for each state of the migrations and then copied, which is ten
+// times as fast.
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { openDb } from '#db/open.ts'
 
 const sources = join(import.meta.dirname, '../../src/db')
 const cache = join(import.meta.dirname, '../../node_modules/.cache/pinfold-test')
-/** Schema of the tables of a copy in PostgreSQL. */
+/** Schema that contains the tables of a copy in PostgreSQL. */
 const schema = 'pinfold'
-/** Number of an advisory lock that nothing else uses. */
+/** Number of an advisory lock that has no other use. */
 const turns = 7_040_113
 
 let state: string | undefined
@@ -28,7 +28,7 @@ function stateOfMigrations(): string {
   return state
 }
 
-/** Puts an embedded database at `file`. */
+/** Creates an embedded database at `file`. */
 export async function copyOfSqlite(file: string): Promise<void> {
   const made = join(cache, `${stateOfMigrations()}.db`)
   if (!existsSync(made)) {
@@ -36,14 +36,14 @@ export async function copyOfSqlite(file: string): Promise<void> {
     const folder = mkdtempSync(join(cache, 'making-'))
     const making = join(folder, 'pinfold.db')
     await setUp('', making)
-    // Another process may have been as fast; either is as good.
+    // Another process may have created the template at the same time. Both are equal.
     renameSync(making, made)
     rmSync(folder, { recursive: true })
   }
   copyFileSync(made, file)
 }
 
-/** Makes the database `name` in the PostgreSQL of `server`, a URL, and returns the URL by which the program uses it. */
+/** Creates the database `name` in the PostgreSQL at the URL `server`. Returns the URL of the database. */
 export async function copyOfPostgres(server: string, name: string): Promise<string> {
   const template = `pinfold_test_${stateOfMigrations()}`
   await withClient(server, async (client) => {
@@ -51,7 +51,8 @@ export async function copyOfPostgres(server: string, name: string): Promise<stri
       try {
         return await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
       } catch (error) {
-        // "undefined_database": of all who find that, one makes it. Tests of another state may take it away at once.
+        // "undefined_database": the template is missing, so one process creates it. Tests of another state may remove it at any
+        // time.
         if ((error as { code?: string }).code !== '3D000' || tried >= 5) throw error
         await makeTemplate(client, server, template)
       }
@@ -60,7 +61,7 @@ export async function copyOfPostgres(server: string, name: string): Promise<stri
   return urlOf(server, name)
 }
 
-/** Drops the database and cuts off clients that are still connected. */
+/** Drops the database and ends connections to it. */
 export async function dropDatabase(server: string, name: string): Promise<void> {
   await withClient(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
 }
@@ -70,7 +71,7 @@ async function makeTemplate(client: pg.Client, server: string, template: string)
   try {
     const { rows } = await client.query('SELECT datname FROM pg_database WHERE datname LIKE $1', ['pinfold\\_test\\_%'])
     if (rows.some(({ datname }) => datname === template)) return
-    // Templates of other states. A process that still needs one creates it again.
+    // Templates for other states of the migrations are removed. A process that needs one creates it again.
     for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`)
     const making = `${template}_making`
     await client.query(`CREATE DATABASE ${making}`)

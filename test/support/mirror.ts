@@ -1,11 +1,11 @@
-// Copies of sources of vulnerabilities, on this machine.
+// Mirror of vulnerability data sources on this machine.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Json } from './pinfold.ts'
 
 export type Answer = { body: Buffer | string; etag?: string } | { status: number } | { cut: true; body: string }
 
-/** A mirror that answers with the given files, and records the requests for them. */
+/** Mirror that serves the given files and records the requests for them. */
 export async function startMirror(files: Record<string, Answer>) {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -36,7 +36,7 @@ export async function startMirror(files: Record<string, Answer>) {
   }
 }
 
-/** A record about flask of PyPI. */
+/** OSV record about flask of PyPI. */
 export const osv = (id: string, fixed = '1.2', more: Json = {}) =>
   JSON.stringify({
     id,

@@ -1,4 +1,4 @@
-// A second server on the database of the first, in this process: with a database connection, caches and a port of its own.
+// Second server on the database of the first one, in the same process. It has its own database connection, caches and port.
 import { startServer } from '#api/server.ts'
 import { ownClocks } from '#db/skew.ts'
 import { raw } from '#db/sql.ts'
@@ -8,7 +8,10 @@ import { type RegistryClient, registryClient } from './registry.ts'
 
 export type Node = Awaited<ReturnType<typeof secondNode>>
 
-/** On SQLite, where there can be no other, it is the first one. The clock of its machine is ahead by `aheadMs`. */
+/**
+ * Starts a second server. On SQLite, where there can be only one, returns the first server. The clock of the second one is ahead
+ * by `aheadMs`.
+ */
 export async function secondNode(first: Pick<Pinfold, 'app' | 'url' | 'port'>, aheadMs: number | (() => number) = 0) {
   if (!onPostgres) return { app: first.app, url: first.url, port: first.port, async [Symbol.asyncDispose]() {} }
   const listen = { host: '127.0.0.1', port: 0 }
@@ -28,12 +31,12 @@ export async function secondNode(first: Pick<Pinfold, 'app' | 'url' | 'port'>, a
   }
 }
 
-/** The same client, at another server. */
+/** The same client, with requests to another server. */
 export function clientAt(node: Node, { token }: RegistryClient): RegistryClient {
   return registryClient(`http://127.0.0.1:${node.port}`, token)
 }
 
-/** Resolves once the given number of transactions wait for another one. */
+/** Resolves once the given number of transactions are waiting for a lock. */
 export async function someoneWaits({ app: { db } }: Pick<Pinfold, 'app'>, wanted = 1): Promise<void> {
   const waiting = raw(`
     SELECT count(*) AS n FROM pg_stat_activity

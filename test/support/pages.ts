@@ -1,25 +1,25 @@
-// Runs the shell blocks of a documentation page, word for word.
+// Runs the shell blocks of a documentation page exactly as they are written.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Env, type Place, project, runProcess } from './process.ts'
 
-/** The shell blocks of a page, or of one section of it. */
+/** Shell blocks of a page, or of one of its sections. */
 export function blocksOf(page: string, section?: string): string[] {
   const text = readFileSync(join(project, page), 'utf8')
   const part = section ? new RegExp(`^## ${section}\\n([\\s\\S]*?)^## `, 'm').exec(text)![1]! : text
   return [...part.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!)
 }
 
-/** The clients that are not on the PATH. */
+/** Clients that are missing on the PATH. */
 export async function missing(...clients: string[]): Promise<string[]> {
   const found = await Promise.all(clients.map((name) => runProcess(['-c', `command -v ${name}`], { command: 'sh' })))
   return clients.filter((_, index) => found[index]!.code !== 0)
 }
 
 /**
- * Runs blocks as they are written, and returns the lines that each printed. Replaces only the hosts and the data folder,
- * which differ from those of `npm start`. With `quiet`, output on standard error fails the test.
+ * Runs blocks, and returns the lines that each block printed. Replaces only the hosts and the data folder, which differ from
+ * those of `npm start`. With `quiet`, fails if a block prints on standard error.
  */
 export async function paste(
   blocks: readonly string[],

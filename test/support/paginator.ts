@@ -1,14 +1,14 @@
-// A client that knows the conventions of lists and nothing of any one list.
+// Client that knows only the conventions that all lists share.
 import assert from 'node:assert/strict'
 import { assertInvalid, ok } from './expect.ts'
 import type { Client, Json } from './pinfold.ts'
 
-/** A list, and the member of its answers that has the items. `query` has its filters. */
+/** A list, and the member of its answers that contains the items. `query` has the filters of the list. */
 export type Listing = { path: string; member: string; query?: string }
 
 const hrefOf = ({ path, query = '' }: Listing, more: string) => `${path}?${[query, more].filter(Boolean).join('&')}`
 
-/** All items, `size` at a time. Each page has the same total, which is the number of items. */
+/** Reads all items in pages of `size` items. All pages must have the same total, which is the number of items. */
 export async function walkAll(client: Client, list: Listing, { order = '', size = 1, skip = 0 } = {}): Promise<Json[]> {
   const items: Json[] = []
   let pageToken = ''
@@ -31,7 +31,7 @@ export async function walkAll(client: Client, list: Listing, { order = '', size 
   }
 }
 
-/** The fields that a list can be ordered by, as its error names them. */
+/** Fields for order_by, read from the error for an unknown field. */
 export async function ordersOf(client: Client, list: Listing): Promise<string[]> {
   const wrong = await client.get(hrefOf(list, 'order_by=no_such_field'))
   assertInvalid(wrong, 'order_by')
@@ -39,7 +39,7 @@ export async function ordersOf(client: Client, list: Listing): Promise<string[]>
   return /must name one of: (.*)$/.exec(description)?.[1]?.split(', ') ?? []
 }
 
-/** Fails unless the list keeps all conventions. It has to have at least `least` items. */
+/** Fails unless the list keeps all conventions, and has at least `least` items. */
 export async function checkList(client: Client, list: Listing, least: number): Promise<void> {
   const all = await walkAll(client, list)
   assert.ok(all.length >= least, `${list.path} has ${all.length} items`)

@@ -1,5 +1,5 @@
-// Provider that people sign in with: oidc-provider on loopback. Every visitor is signed in at once as the account that a test has
-// set, with consent to everything.
+// Identity provider for sign-ins of users: oidc-provider on loopback. It signs in every visitor at once, as the account that a
+// test has set, and asks for no consent.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,12 +44,12 @@ export async function startPeopleProvider() {
   return {
     url,
     privateKey,
-    /** Sets the callback URLs and other fields of the client, and starts anew without sessions. */
+    /** Sets the callback URLs and other fields of the client. Restarts the provider without sessions. */
     register(callbacks: readonly string[], more: Json = {}): void {
       Object.assign(client, { redirect_uris: callbacks }, more)
       start()
     },
-    /** Sets the account of every later visitor. */
+    /** Sets the account of all later visitors. */
     become(sub: string, claims: Json = {}): void {
       account = sub
       accounts.set(sub, { sub, ...claims })
@@ -82,7 +82,7 @@ function providerOf(url: string, jwk: Json, client: Json, accounts: Map<string, 
       rpInitiatedLogout: { enabled: true },
     },
     cookies: { keys: ['of the tests'] },
-    // The guard of the library refuses loopback, where the provider listens.
+    // The library refuses requests to loopback, where the provider listens, so this check is replaced.
     fetch: (url: string, { dispatcher: _, ...options }: Json) => fetch(url, options),
     ttl: { Interaction: 600, Session: 3600, Grant: 3600, IdToken: 600, AccessToken: 600, AuthorizationCode: 60 },
   })

@@ -1,4 +1,4 @@
-// Starts a real server on a free port, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names, and calls it.
+// Starts a server on a free port, and calls it. The database is SQLite, or the PostgreSQL of PINFOLD_TEST_DATABASE.
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ export type TokenOptions = {
   cap?: Record<string, number[]>
 }
 
-/** The uids of the built-in roles that tests bind most. */
+/** Uids of the built-in roles that tests use most. */
 export const roleUids = {
   owner: '4e13a874c5dfc25fa6c8f963f7172906b675d5eb',
   editor: '83b1aa4bc019baf7baed3bd95a9bf0e5d9ffed54',
@@ -50,12 +50,12 @@ export const roleUids = {
 
 export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 
-/** With `deliver`, events are sent to subscriptions; otherwise they only wait. */
+/** With `deliver`, the server sends events to subscriptions. Without it, events stay in the queue. */
 export async function startPinfold(
   overrides: Partial<Config> &
     Pick<WorkersOptions, 'jobs'> & {
       clock?: () => Date
-      /** The monotonic clock in milliseconds, which makes cached values expire. */
+      /** Monotonic clock in milliseconds, by which cached values expire. */
       monotonic?: () => number
       deliver?: boolean
     } = {},
@@ -67,7 +67,7 @@ export async function startPinfold(
   const database = onPostgres && !isOwn ? await copyOfPostgres(process.env.PINFOLD_TEST_DATABASE!, name) : ''
   const config: Config = {
     ...readConfig({}),
-    // Clients of a test run on the thread of its server, which budgets would charge them for.
+    // Clients of a test run on the thread of the server, so budgets for main-thread time would count their work too.
     ...{ budgetCallerPercent: 100, budgetOrganizationPercent: 100 },
     ...(process.env.PINFOLD_TEST_BLOBS === 'versitygw' ? await bucketSettings() : {}),
     listen: { host: '127.0.0.1', port: 0 },
@@ -78,13 +78,13 @@ export async function startPinfold(
     drainMs: 1000,
     blobTrashSeconds: 0,
     migrateAtStart: true,
-    // All tests come from one address.
+    // All requests of tests come from one address, so the rate limit for addresses is off.
     requestsPerSource: 10_000_000,
     refusalsPerSource: 10_000_000,
     ...vendorSettings,
     ...settings,
   }
-  // A data folder that a test provides keeps its content.
+  // If a test provides the data folder, it is not deleted.
   if (config.database === '' && !existsSync(databaseFile(config))) await copyOfSqlite(databaseFile(config))
   const app = await createApp(config, clock, monotonic)
   const server = await startServer(app)
@@ -113,7 +113,7 @@ export async function startPinfold(
     app,
     url,
     port,
-    /** Port that the server listens on, which is not in the URL if a test has put a proxy in front. */
+    /** Port that the server listens on. The URL has another port if a test uses a proxy. */
     listenPort: server.port,
     metricsUrl: server.metricsUrl,
     operator,
@@ -123,7 +123,7 @@ export async function startPinfold(
     withToken: (token: string) => clientOf(`http://127.0.0.1:${port}`, token),
     seed: {
       ...seedsOf(operator),
-      /** Person who has an account, as after a registration, without any rights. */
+      /** Creates a user with an account but without any rights, as after a registration. */
       async person(named: Partial<Identity> = {}): Promise<{ uid: string }> {
         const uid = randomBytes(20).toString('hex')
         const now = app.clock().toISOString()
@@ -134,12 +134,12 @@ export async function startPinfold(
         return { uid }
       },
     },
-    /** The types of the events written so far, oldest first. */
+    /** Types of all events so far, oldest first. */
     async events(): Promise<string[]> {
       const rows = await app.db.all<{ type: string }>(sql`SELECT type FROM events_outbox ORDER BY id`)
       return rows.map((row) => row.type)
     },
-    /** Changes where a subscription leads, which the API never does. */
+    /** Changes the endpoint URL of a subscription directly in the database. The API does not allow this. */
     async point(subscription: string, sink: string): Promise<void> {
       await app.db.tx((tx) => tx.run(sql`UPDATE subscriptions SET sink = ${sink} WHERE uid = ${subscription}`))
     },
@@ -163,7 +163,7 @@ export function clientOf(base: string, token: string | undefined): Client {
       headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
       ...(body === undefined ? {} : { body: bodyToVendor(typeof body === 'string' ? body : JSON.stringify(body)) }),
     })
-    // A stream has no end to wait for.
+    // A stream never ends, so its body is not read.
     const isStream = res.headers.get('content-type') === 'text/event-stream'
     const text = isStream ? '' : answerOfVendor(await res.text(), method, path)
     if (isStream) await res.body!.cancel()
@@ -171,7 +171,7 @@ export function clientOf(base: string, token: string | undefined): Client {
       status: res.status,
       headers: res.headers,
       text,
-      // A body that only begins like JSON need not be JSON: a tile is bytes.
+      // A body that begins like JSON may be something else, such as the bytes of a tile.
       body: text.startsWith('{') && isJson(res.headers) ? (JSON.parse(text) as Json) : {},
     }
   }
@@ -185,7 +185,7 @@ export function clientOf(base: string, token: string | undefined): Client {
   }
 }
 
-/** Creates resources through the public API. A failure fails the test with the message of the server. */
+/** Creates resources through the public API. If a call fails, the test fails with the message of the server. */
 function seedsOf(operator: Client) {
   let count = 0
   const unique = (word: string) => `${word}-${count++}`
@@ -204,7 +204,7 @@ function seedsOf(operator: Client) {
     binding: (group: string, identityUid: string, roleUid: string) =>
       made(`/iam/v2/roleBindings/${group}`, { identityUid, roleUid }),
     repo: (parent: string, body: Json = {}) => made(`/registry/v2/repos/${parent}`, { name: unique('repo'), ...body }),
-    /** Creates an identity provider of the organization, whose issuer has to answer. */
+    /** Creates an identity provider of the organization. Its issuer must be reachable. */
     provider: (org: string, issuer: string, body: Json = {}) => {
       const oidc = { issuer, clientId: 'pinfold', clientSecret: 'hidden words' }
       return made(`/iam/v2/identityProviders/${org}`, {
@@ -220,14 +220,14 @@ function seedsOf(operator: Client) {
         roleUid,
         scope: provider.slice(0, 40),
       }),
-    /** With its code. */
+    /** Creates an invitation, and returns it with its code. */
     invite: (group: string, roleUid: string, body: Json = {}) =>
       made(`/iam/v2/groupInvites/${group}`, { roleUid, ttl: '3600s', ...body }),
     association: (group: string, body: Json = {}) =>
       made(`/iam/v2/accountAssociations/${group}`, { name: unique('association'), ...body }),
     subscription: (group: string, sink = 'https://hooks.example.com/') =>
       made(`/events/v2/subscriptions/${group}`, { sink }),
-    /** An identity that lives in `group` and has the role on it. */
+    /** Creates an identity in `group`, with the role on this group. */
     async member(group: string, role: string): Promise<Json> {
       const identity = await this.identity(group)
       await this.binding(group, identity.uid, role)

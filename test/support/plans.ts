@@ -1,9 +1,9 @@
-// Queries of a store, and the plans of the database for them.
+// Queries of a store, and the query plans of the database for them.
 import assert from 'node:assert/strict'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import { onPostgres, type Pinfold } from './pinfold.ts'
 
-/** Queries that a function of a store runs. */
+/** Records the queries that a function of a store runs. */
 export async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
   const note = async <T>(query: Sql, answer: T): Promise<T> => {
@@ -15,8 +15,8 @@ export async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Prom
 }
 
 /**
- * Fails if a step of the plan reads a whole table or sorts. The part `matches` is exempt, because it has a limit of its own. All
- * of `wanted` must be in the plan.
+ * Fails if a step of the plan reads a whole table or sorts. The step `matches` may, since it has a limit. The plan must contain
+ * all of `wanted`.
  */
 export async function checkPlanOf(
   pinfold: Pinfold,
@@ -26,7 +26,7 @@ export async function checkPlanOf(
 ): Promise<void> {
   const plan = await pinfold.app.db.plan(query)
   const shown = `${what}\n${compile(query, '?')}\n${plan}`
-  if (plan.includes('One-Time Filter: false')) return // PostgreSQL saw two parents that cannot both be.
+  if (plan.includes('One-Time Filter: false')) return // PostgreSQL recognizes that a row cannot have two different parents, and plans no scan.
   const bad = onPostgres
     ? /\bSeq Scan\b|\bSort\b/
     : /\bSCAN (?!matches\b|CONSTANT ROW)(?!.* USING (?:COVERING )?INDEX)|TEMP B-TREE|AUTOMATIC/

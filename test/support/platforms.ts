@@ -1,18 +1,18 @@
-// Claims in the tokens of build platforms and clouds, from their documentation. A fake issuer adds times and signatures.
-// `docs/identities` shows the same claims, and a test compares the two.
+// Claims in the tokens of CI platforms and clouds, from their documentation. A fake issuer adds times and signatures.
+// `docs/identities` has the same claims, and a test compares both.
 export type Claims = Record<string, unknown>
 
 export type PlatformIdentity = {
-  /** The name of the identity in the guide. */
+  /** Name of the identity in the guide. */
   name: string
-  /** Changes of the claims of the guide in tokens that the identity accepts; `undefined` leaves a claim out. */
+  /** Tokens that the identity accepts, as changes of the guide's claims. `undefined` removes a claim. */
   accepts: Claims[]
-  /** Changes in tokens that the identity refuses, by the reason. */
+  /** Tokens that the identity refuses, as changes of the claims, by the reason. */
   refuses: Record<string, Claims>
 }
 
 export type Platform = {
-  /** In docs/identities, without `.md`. */
+  /** File in docs/identities, without `.md`. */
   guide: string
   title: string
   claims: Claims
@@ -27,7 +27,7 @@ const immutable = 'repo:acme@123456/ledger@456789'
 const publish = 'acme/workflows/.github/workflows/publish.yml@refs/heads/main'
 const mainOfLedger = { sub: 'repo:acme/ledger:ref:refs/heads/main' }
 const otherRepository = { repository: 'acme/web', repository_id: '777777', sub: 'repo:acme@123456/web@777777' }
-/** Another owner has registered the names of an organization and a repository that were given up. */
+/** The former names of an organization and a repository now belong to another owner. */
 const recycled = { ...mainOfLedger, repository_id: '888888', repository_owner_id: '999999' }
 
 const github: Platform = {

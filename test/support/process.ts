@@ -1,4 +1,4 @@
-// Runs commands of the program, in this process or in one of their own, on SQLite or on the PostgreSQL of PINFOLD_TEST_DATABASE.
+// Runs commands in this process or in a separate one. The database is SQLite, or the PostgreSQL of PINFOLD_TEST_DATABASE.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,12 +16,12 @@ export type { Env, Run } from './commands.ts'
 export const project = fileURLToPath(new URL('../..', import.meta.url))
 export const program = join(project, 'bin/pinfold')
 
-/** A new data folder, and on PostgreSQL a new schema. `args` and `env` make commands use them. */
+/** Creates a data folder and, on PostgreSQL, a schema. Commands with `args` and `env` use them. */
 export async function makePlace() {
   const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const server = process.env.PINFOLD_TEST_DATABASE
   const schema = `t_${randomBytes(8).toString('hex')}`
-  // The name distinguishes our connections from those of other tests.
+  // The application name distinguishes connections of this test from those of other tests.
   const database = server
     ? `${server}${server.includes('?') ? '&' : '?'}schema=${schema}&application_name=${schema}`
     : ''
@@ -38,13 +38,13 @@ export async function makePlace() {
   return {
     data,
     database,
-    /** On PostgreSQL: the schema of its tables, and connections to them that do not use the program. */
+    /** On PostgreSQL, the schema with the tables, and a direct connection to it. */
     schema,
     query,
     connect,
     env,
     args: ['--data', data, ...(server ? ['--database', database] : [])],
-    /** Resolves when PostgreSQL has noticed the end of a killed process, and has ended its work for it. */
+    /** Resolves once PostgreSQL has noticed the end of a killed process and has canceled its statements. */
     async settled() {
       for (let left = 1; server && left > 0; await sleep(20)) {
         const { rows } = await query('SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = $1', [
@@ -54,7 +54,7 @@ export async function makePlace() {
       }
     },
     async [Symbol.asyncDispose]() {
-      // PostgreSQL may still run a statement of a killed process, and find a deadlock with this one.
+      // PostgreSQL may still run a statement of a killed process, which can cause a deadlock with this one.
       const drop = async (left = 5): Promise<unknown> => {
         return query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((error: { code?: string }) => {
           return error.code === '40P01' && left > 0 ? drop(left - 1) : Promise.reject(error)
@@ -67,10 +67,10 @@ export async function makePlace() {
 }
 
 export type Place = Awaited<ReturnType<typeof makePlace>>
-/** Arguments and environment that tell a command where the database and the data folder are. */
+/** Arguments and environment with which a command uses this database and this data folder. */
 export type Where = Pick<Place, 'args' | 'env'>
 
-/** The environment of this process, with no setting but the given ones. */
+/** The environment of this process, without settings other than the given ones. */
 export function cleanEnv(env: Env = {}): Env {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('PINFOLD_') && name !== 'NODE_OPTIONS')
   return { ...(Object.fromEntries(kept) as Env), ...env }
@@ -79,27 +79,27 @@ export function cleanEnv(env: Env = {}): Env {
 export type RunOptions = { env?: Env; cwd?: string; command?: string; input?: string }
 
 /**
- * Runs a command of the program to its end in this process, which takes milliseconds. `input` is what it reads. Signals,
- * terminals, memory and the environment of Node need a process: `runProcess`.
+ * Runs a command to its end in this process, which takes milliseconds. `input` is its standard input. Tests of signals,
+ * terminals, memory or Node's environment need `runProcess`.
  */
 export function run(args: readonly string[], { env, input }: Pick<RunOptions, 'env' | 'input'> = {}): Promise<Run> {
   return commandsIn(cleanEnv(env), input)(...args)
 }
 
-/** Runs a command to its end in a process of its own. */
+/** Runs a command to its end in a separate process. */
 export async function runProcess(
   args: readonly string[],
   { env, cwd = project, command = program, input }: RunOptions = {},
 ): Promise<Run> {
   const child = spawn(command, args, { cwd, env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] })
-  // A command that reads nothing may be over before all is written.
+  // A command that does not read its input may end before all input is written.
   child.stdin.on('error', () => {}).end(input)
   const output = collect(child)
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, ...output }
 }
 
-/** Starts a server on a free port and resolves once it prints that it is ready. */
+/** Starts a server on a free port. Resolves once the server prints that it is ready. */
 export async function startProcess(
   place: Where,
   {
@@ -109,7 +109,7 @@ export async function startProcess(
     lead = [],
   }: { args?: readonly string[]; env?: Env; listen?: string; lead?: readonly string[] } = {},
 ) {
-  // `lead` is a program that becomes the server, such as one that gives it a network of its own.
+  // `lead` is a program that starts the server, for example in a separate network.
   const [command, ...words] = [...lead, program, 'serve', ...place.args, '--listen', listen, ...args]
   const child = spawn(command!, words, {
     cwd: project,
@@ -140,14 +140,14 @@ export async function startProcess(
 
 export type Process = Awaited<ReturnType<typeof startProcess>>
 
-/** A token that `bin/pinfold token` prints. */
+/** Token that `bin/pinfold token` prints. */
 export async function tokenOf(place: Where, args: readonly string[] = []): Promise<string> {
   const { code, stdout, stderr } = await run(['token', ...place.args, ...args], { env: place.env })
   if (code !== 0) throw new Error(`no token: ${stderr}`)
   return stdout.trim()
 }
 
-/** The same for a run that lasts for hours. Takes the next token before one ends, and again if that fails. */
+/** Token for a run of several hours. Gets a new token before the current one expires, and retries if that fails. */
 export function lastingToken(place: Where, args: readonly string[] = []): () => Promise<string> {
   let last: { token: Promise<string>; since: number } | undefined
   return () => {
@@ -175,7 +175,7 @@ function collect(child: ChildProcess): { stdout: string; stderr: string } {
   return output
 }
 
-/** Address on this machine at which no server listened a moment ago. */
+/** Address on this machine at which no server listens, as was checked just before. */
 export async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,4 +1,4 @@
-/** A set with one public key without a private half, for identities whose tokens do not matter. */
+/** Set of one public key whose private key is discarded, for identities that need no tokens. */
 export const publicKeys = JSON.stringify({
   keys: [
     {

@@ -1,4 +1,4 @@
-// Concurrent pushes with their answers, compared with the stored content after the server was killed.
+// Comparison of acknowledged pushes with the stored content, after the server was killed.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { clientOf } from './pinfold.ts'
 import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from './registry.ts'
 
-/** `startMs` is the duration of the slowest start after a kill. */
+/** `startMs` is the time of the slowest start after a kill. */
 export type PushTally = {
   sent: number
   acknowledged: number
@@ -24,7 +24,7 @@ type Told = { images: Image[]; blobs: Map<string, string> }
 
 const repos = ['acme/one', 'acme/two', 'acme/three']
 
-/** Kills a server in the middle of `pushes` concurrent pushes, `rounds` times over one place, and checks each time. */
+/** Kills a server during `pushes` concurrent pushes, `rounds` times on the same data. Checks the data after each kill. */
 export async function killPushes(
   place: Place,
   rounds: number,
@@ -33,7 +33,7 @@ export async function killPushes(
 ): Promise<PushTally> {
   const told: Told = { images: [], blobs: new Map() }
   const sum: PushTally = { sent: 0, acknowledged: 0, cut: 0, happened: 0, blobs: 0, startMs: 0 }
-  // Servers that share a database have one URL.
+  // All servers of a database must have the same URL.
   const listen = await freeAddress()
   for (let round = 1; round <= rounds; round++) {
     await using server = await startProcess(place, { listen })
@@ -67,7 +67,7 @@ async function pushAndKill(server: Process, client: RegistryClient, told: Told, 
     Array.from({ length: pushes }, async (_, i) => {
       const image: Image = {
         repo: repos[i % repos.length]!,
-        // Some tags are moved by many pushes at once.
+        // Many pushes move some of the tags at the same time.
         tag: i % 4 === 0 ? `shared-${i % 16}` : `r${round}-${i}`,
         digest: '',
         text: '',
@@ -114,7 +114,7 @@ async function pushOne(client: RegistryClient, image: Image, told: Told, i: numb
   })
 }
 
-/** Returns how many of the pushes that were cut off had happened. */
+/** Returns how many of the pushes without an answer had happened. */
 async function check(client: RegistryClient, told: Told): Promise<number> {
   let happened = 0
   for (const image of told.images) {
@@ -144,7 +144,7 @@ async function check(client: RegistryClient, told: Told): Promise<number> {
   return happened
 }
 
-/** Every blob has a file with its content, and every manifest all that it needs. Returns how many blobs there are. */
+/** Checks that every blob has a file with its content, and every manifest all of its blobs. Returns the number of blobs. */
 export async function checkStore(
   place: Place,
   fileOf = (location: string) => join(place.data, 'blobs', location),

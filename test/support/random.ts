@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
 
-/** A sequence that the seed decides, so that a failure can be repeated. */
+/** Random numbers that depend only on the seed, so that a failure can be repeated. */
 export type Random = {
-  /** A whole number from 0 up to, and without, `end`. */
+  /** A whole number that is at least 0 and below `end`. */
   below(end: number): number
 }
 
-/** Mulberry32. */
+/** The generator Mulberry32. */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0
   return {
@@ -24,7 +24,7 @@ export function oneOf<T>(random: Random, list: readonly T[]): T {
   return list[random.below(list.length)]!
 }
 
-/** Seed from `PINFOLD_SEED`, or a new one. The test prints it, so that another run can repeat the same draws. */
+/** Seed from `PINFOLD_SEED`, or a new one. The test prints the seed, so that another run can use the same numbers. */
 export function seedOf(t: TestContext): number {
   const seed = Number(process.env.PINFOLD_SEED ?? randomInt(2 ** 31))
   t.diagnostic(`PINFOLD_SEED=${seed}`)

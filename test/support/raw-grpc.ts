@@ -1,4 +1,4 @@
-// gRPC calls by descriptor, with all that comes back: for tests of the transport rather than of one service.
+// gRPC calls by descriptor, with the complete answer. They are for tests of the transport, not of a service.
 import { type DescMethod, fromBinary, type Message, toBinary, toJson } from '@bufbuild/protobuf'
 import { anyUnpack } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
@@ -10,7 +10,7 @@ export type GrpcAnswer = {
   code: number
   message: string
   response: Message | undefined
-  /** The typed details in the shape that REST errors have. */
+  /** Error details in the form that REST errors have. */
   details: Json[]
   trailers: grpc.Metadata
 }
@@ -21,14 +21,15 @@ export type GrpcOptions = {
 }
 export type RawGrpc = {
   call(desc: DescMethod, request: Message, options?: GrpcOptions): Promise<GrpcAnswer>
-  /** A method that the contract may not have, with a request and a response in bytes. */
+  /** Calls a method that the contract may not have. Request and response are bytes. */
   send(path: string, request: Buffer, options?: GrpcOptions): Promise<GrpcAnswer & { bytes: Buffer | undefined }>
   [Symbol.dispose](): void
 }
 
 export function openGrpc(port: number): RawGrpc {
   const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure(), {
-    // Else clients to one address share a connection, and one test's drain is another one's failure.
+    // Without this option, clients for one address share a connection. A test that drains the connection would then break another
+    // test.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.max_receive_message_length': -1,
   })
@@ -52,7 +53,7 @@ export function openGrpc(port: number): RawGrpc {
         },
       )
       call.on('status', ({ code, details: message, metadata: trailers }) => {
-        // The callback and this event come in any order.
+        // The callback and this event may come in either order.
         setImmediate(() => {
           const details = detailsOf(failure?.metadata ?? trailers)
           resolve({ code, message, bytes, response: undefined, details, trailers })
@@ -60,7 +61,7 @@ export function openGrpc(port: number): RawGrpc {
       })
     })
   }
-  /** The first message of a stream, which it then gives up. */
+  /** Returns the first message of a stream, and cancels the stream. */
   const begun = (
     path: string,
     desc: DescMethod,
@@ -103,7 +104,7 @@ function detailsOf(trailers: grpc.Metadata): Json[] {
   if (bytes === undefined) return []
   return fromBinary(StatusSchema, bytes as Buffer).details.map((detail) => {
     const desc = file_google_rpc_error_details.messages.find(({ typeName }) => detail.typeUrl.endsWith(`/${typeName}`))
-    // Details outside of google.rpc are shown by their type alone.
+    // Only the type of a detail outside of google.rpc is shown.
     if (!desc) return { '@type': detail.typeUrl }
     return {
       '@type': detail.typeUrl,

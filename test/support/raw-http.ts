@@ -1,17 +1,20 @@
-// A TCP connection on which a test writes HTTP/1.1 byte by byte.
+// TCP connection on which a test writes HTTP/1.1 byte by byte.
 import { once } from 'node:events'
 import net from 'node:net'
 
 export type RawConnection = {
   write(text: string | Buffer): void
-  /** Everything received so far, as latin1. */
+  /** All text received so far, as latin1. */
   received(): string
-  /** Waits until the text received matches, and forgets it up to the end of the match. Fails when the connection closes first. */
+  /**
+   * Waits until the received text matches, and removes the text up to the end of the match. Fails if the connection is closed
+   * before.
+   */
   take(pattern: RegExp): Promise<RegExpMatchArray>
   /** Resolves when the server has closed the connection. */
   closed: Promise<void>
   end(): void
-  /** Reads nothing more until `resume`. */
+  /** Stops reading until `resume` is called. */
   pause(): void
   resume(): void
   [Symbol.dispose](): void
@@ -35,7 +38,7 @@ export async function connectRaw(port: number): Promise<RawConnection> {
     socket.once('end', finish)
     socket.once('close', finish)
   })
-  socket.on('error', () => {}) // a reset is one way to be closed
+  socket.on('error', () => {}) // The server may also close the connection with a reset.
   socket.on('data', (chunk) => {
     text += chunk.toString('latin1')
     wake()
@@ -66,7 +69,7 @@ export async function connectRaw(port: number): Promise<RawConnection> {
   }
 }
 
-/** One whole response with a content-length: its status and its body. */
+/** Reads one whole response with a content-length. Returns its status and its body. */
 export async function takeResponse(connection: RawConnection): Promise<{ status: number; head: string; body: string }> {
   const [head, status] = await connection.take(/^HTTP\/1\.1 (\d{3}) [\s\S]*?\r\n\r\n/)
   const length = Number(/content-length: (\d+)/i.exec(head!)?.[1] ?? 0)

@@ -1,5 +1,5 @@
-// A receiver of events as another author would write it: verifies deliveries with the published keys of the issuer, and answers
-// as a test sets.
+// Receiver of webhook deliveries, written without the server's code. It verifies deliveries with the published keys of the
+// issuer. The test sets its answers.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,19 +12,19 @@ export type Received = {
   id: string
   type: string
   subject: string
-  /** The path and query that it was sent to. */
+  /** Path and query of the request. */
   path: string
   headers: IncomingHttpHeaders
-  /** The body as it came; `text` has our names where a vendor's were sent. */
+  /** Body as it was received. `text` has our own names if the request had those of another product. */
   raw: string
   text: string
   json: Json
-  /** Status that the receiver answered. */
+  /** Status of the receiver's answer. */
   status: number
 }
 export type Answer = { status: number; headers?: Record<string, string> } | 'nothing' | 'cut'
 
-/** `answer` decides about a delivery; without it the answer is 200. With `lean`, long bodies are not kept. */
+/** Starts a receiver. `answer` returns the answer to a delivery; the default is 200. With `lean`, long bodies are not stored. */
 export async function startReceiver(
   answer: (got: Received, times: number) => Answer | undefined = () => undefined,
   lean = false,
@@ -81,7 +81,7 @@ export async function startReceiver(
     url: `http://127.0.0.1:${port}/hook`,
     port,
     got,
-    /** Deliveries that were answered with success, each once, in the order of their first arrival. */
+    /** Deliveries with a successful answer. Each is contained once, in the order of the first arrival. */
     accepted: (): Received[] => {
       const seen = new Set<string>()
       return got.filter(({ id, status }) => status >= 200 && status < 300 && !seen.has(id) && seen.add(id))
@@ -90,11 +90,11 @@ export async function startReceiver(
     answer(next: typeof answer) {
       decide = next
     },
-    /** Answers are given to `next` instead of being sent. */
+    /** Passes later answers to `next`, instead of sending them. */
     hold(next: (release: () => void) => void) {
       holder = next
     },
-    /** Resolves as soon as `enough` is true for the received deliveries. */
+    /** Resolves as soon as `enough` returns true for the received deliveries. */
     until(enough: (got: Received[]) => boolean): Promise<void> {
       return new Promise((resolve) => {
         const look = () => {
@@ -106,7 +106,7 @@ export async function startReceiver(
         look()
       })
     },
-    /** Refuses connections until `open`. */
+    /** Refuses connections until `open` is called. */
     async shut() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -129,7 +129,7 @@ function listen(server: Server, port: number): Promise<void> {
   })
 }
 
-/** Throws unless the delivery was signed by this issuer for a subscription of this group. */
+/** Throws unless this issuer signed the delivery for a subscription of this group. */
 export async function verifyDelivery(one: Received, issuer: string, group: string): Promise<void> {
   const keys = createRemoteJWKSet(new URL(`${issuer}/.well-known/jwks.json`))
   const [scheme, token = ''] = (one.headers.authorization ?? '').split(' ')
@@ -141,7 +141,7 @@ export async function verifyDelivery(one: Received, issuer: string, group: strin
   if ((payload.exp ?? 0) - (payload.iat ?? 0) > 3600) throw new Error('the token lives for too long')
 }
 
-/** Sinks on this machine, and intervals that a test can wait for. */
+/** Settings that allow receivers on this machine, and have short retry intervals. */
 export const localSinks = {
   deliver: true,
   allowPrivateAddresses: true,
@@ -151,7 +151,7 @@ export const localSinks = {
   deliveryTimeoutMs: 10_000,
 } as const
 
-/** Asks until the answer is as wanted. */
+/** Repeats a question until the answer is as expected. */
 export async function eventually<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await ask()

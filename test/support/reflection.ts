@@ -1,10 +1,10 @@
-// Server reflection as a client asks for it, in the bytes of its messages.
+// Client of gRPC server reflection, which reads the messages as bytes.
 import { fromBinary } from '@bufbuild/protobuf'
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import grpc from '@grpc/grpc-js'
 
-/** The length-delimited fields of a message, by number. */
+/** Length-delimited fields of a message, by number. */
 function fieldsOf(bytes: Uint8Array): Map<number, Uint8Array[]> {
   const fields = new Map<number, Uint8Array[]>()
   const reader = new BinaryReader(bytes)
@@ -16,7 +16,7 @@ function fieldsOf(bytes: Uint8Array): Map<number, Uint8Array[]> {
   return fields
 }
 
-/** One question, in the bytes of a ServerReflectionRequest, and the fields of the answer. */
+/** Sends one ServerReflectionRequest, and returns the fields of the answer. */
 function ask(port: number, version: string, request: number[]): Promise<Map<number, Uint8Array[]>> {
   const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
   const same = (bytes: Buffer) => bytes
@@ -35,7 +35,7 @@ export function reflectionOf(port: number, version = 'v1') {
       const listed = fieldsOf((await ask(port, version, [0x3a, 0])).get(6)![0]!)
       return listed.get(1)!.map((bytes) => Buffer.from(fieldsOf(bytes).get(1)![0]!).toString())
     },
-    /** All files that a description of the symbol needs, imported ones first, as a client gathers them. */
+    /** All files that the description of a symbol needs, imported files first. */
     async files(symbol: string): Promise<FileDescriptorProto[]> {
       const known = new Map<string, FileDescriptorProto>()
       const fetch = async (field: number, name: string): Promise<FileDescriptorProto> => {

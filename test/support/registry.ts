@@ -1,4 +1,4 @@
-// Images to push, and a client of the registry that shows the complete answer.
+// Images for pushes, and a client of the registry that returns complete answers.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
 import { startServer } from '#api/server.ts'
@@ -27,7 +27,7 @@ export type Reply = {
 export type Send = { body?: Buffer | string; headers?: Record<string, string>; token?: string | undefined }
 export type Descriptor = { mediaType: string; digest: string; size: number } & Json
 
-/** Talks to the registry as the holder of `token`. Paths are below `/v2/`. */
+/** Client of the registry with `token`. Paths are relative to `/v2/`. */
 export function registryClient(origin: string, token: string | undefined) {
   const call = (method: string, path: string, { body, headers = {}, ...other }: Send = {}): Promise<Reply> => {
     const shown = 'token' in other ? other.token : token
@@ -54,7 +54,7 @@ export function registryClient(origin: string, token: string | undefined) {
           resolve({ status: res.statusCode!, headers: res.headers, bytes, body: isJson ? JSON.parse(text) : {} })
         })
       })
-      // A connection that is cut may emit several errors.
+      // A broken connection may emit several errors.
       req.on('error', reject)
       req.end(body)
     })
@@ -70,13 +70,13 @@ export function registryClient(origin: string, token: string | undefined) {
     call,
     /** Fails unless the answer has this status. */
     ok,
-    /** In one request. */
+    /** Pushes a blob in one request. */
     async pushBlob(name: string, content: Buffer | string, mediaType = types.layer): Promise<Descriptor> {
       const digest = digestOf(content)
       await ok(201, 'POST', `${name}/blobs/uploads/?digest=${digest}`, { body: content })
       return { mediaType, digest, size: Buffer.byteLength(content) }
     },
-    /** Under a tag, or under its digest. */
+    /** Pushes a manifest under a tag, or under its digest. */
     async pushManifest(name: string, manifest: Json | string, reference?: string): Promise<Descriptor> {
       const body = typeof manifest === 'string' ? manifest : JSON.stringify(manifest)
       const mediaType = (JSON.parse(body) as Json).mediaType as string
@@ -85,7 +85,7 @@ export function registryClient(origin: string, token: string | undefined) {
       await ok(201, 'PUT', `${name}/manifests/${reference ?? digest}`, { body, headers })
       return { mediaType, digest, size: Buffer.byteLength(body) }
     },
-    /** A small image with one layer of its own. */
+    /** A small image whose layer no other image has. */
     async pushImage(name: string, reference?: string, extra: Json = {}): Promise<Descriptor> {
       const layer = await this.pushBlob(name, randomBytes(64))
       const config = await this.pushBlob(name, JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
@@ -104,7 +104,7 @@ export function indexOf(manifests: Descriptor[], extra: Json = {}): Json {
   return { schemaVersion: 2, mediaType: types.index, manifests, ...extra }
 }
 
-/** Starts a server with the organization `acme`, an identity that may push there, and one that may only pull. */
+/** Starts a server with the organization `acme`, an identity that can push there, and one that can only pull. */
 export async function startRegistry(overrides: Parameters<typeof startPinfold>[0] = {}) {
   const pinfold = await startPinfold(overrides)
   const org = await pinfold.seed.group('', { name: 'acme' })
@@ -122,7 +122,10 @@ export async function startRegistry(overrides: Parameters<typeof startPinfold>[0
   }
 }
 
-/** Another server of the same application with other timeouts, which do not limit the preparation by the first one. */
+/**
+ * Starts a second server of the same application with other timeouts. The first one is used to prepare test data, without these
+ * timeouts.
+ */
 export async function startHasty(
   { app, url }: Pick<Pinfold, 'app' | 'url'>,
   config: Partial<Pinfold['app']['config']>,
@@ -138,7 +141,7 @@ async function clientFor(pinfold: Pinfold, uid: string): Promise<RegistryClient>
   return registryClient(`http://127.0.0.1:${pinfold.port}`, token)
 }
 
-/** The code of an error of the registry; fails unless the answer has the form of one. */
+/** Code of a registry error. Fails unless the answer has the form of such an error. */
 export function codeOf({ body, bytes }: Reply): string {
   const error = body.errors?.[0] as Json | undefined
   if (typeof error?.code === 'string' && typeof error.message === 'string') return error.code

@@ -1,10 +1,10 @@
-// Upstreams that report tag history.
+// Upstreams that report their tag history.
 import type { Json } from './pinfold.ts'
 import type { Fault } from './upstream.ts'
 
 const urlOf = (url = '/'): URL => new URL(url, 'http://upstream.invalid')
 
-/** Answers at `_svc/history` with up to a thousand records, beginning at `start`. */
+/** Serves `_svc/history` with up to a thousand records, beginning at `start`. */
 export const telling =
   (records: () => Json[]): Fault =>
   (req, res) => {
@@ -18,7 +18,7 @@ export const telling =
 
 export type Drafted = { time: string; digest: string; event: string }
 
-/** Answers in the format of the draft of the distribution specification with moves, the newest first, a thousand at a time. */
+/** Serves the format of the draft of the distribution specification, newest moves first, a thousand in a page. */
 export const drafting =
   (moves: readonly Drafted[]): Fault =>
   (req, res) => {
@@ -41,7 +41,7 @@ export const drafting =
     return true
   }
 
-/** Fault that tries the given ones in order, until one of them answers. */
+/** Combines faults: the first one that answers is used. */
 export const either =
   (...faults: Fault[]): Fault =>
   (req, res) =>

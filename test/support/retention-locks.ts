@@ -1,9 +1,9 @@
-// Registry for tests of retention, whose clock they set forward, with a folder for each of them.
+// Registry for tests of retention. Each test has its own folder, and can move the clock ahead.
 import { ok } from './expect.ts'
 import { type Client, type Json, roleUids } from './pinfold.ts'
 import { type RegistryClient, startRegistry } from './registry.ts'
 
-/** A folder and a repo in it, by their uids, and the name by which one pushes there. */
+/** Uids of a folder and of a repository in it, and the repository's name for pushes. */
 export type Place = { folder: string; repo: string; name: string }
 
 export async function startPromises() {
@@ -11,7 +11,7 @@ export async function startPromises() {
   const registry = await startRegistry({ clock: () => new Date(clock.now) })
   const { org, pusher, seed } = registry
   const { uid: ownerUid } = await seed.member(org.uid, roleUids.owner)
-  // Tokens live for an hour of that clock.
+  // Tokens expire after one hour of this clock.
   const owner = (): Promise<Client> => registry.as(ownerUid)
   const pushing = (): Promise<RegistryClient> => registry.registryAs(pusher.uid)
   let made = 0
@@ -26,7 +26,7 @@ export async function startPromises() {
       const repo: string = ok(await api.post(`/registry/v2/repos/${folder}`, { name: 'app' })).uid
       return { folder, repo, name: `acme/g${made}/app` }
     },
-    /** Answers with the uid of the rule. */
+    /** Creates a rule and returns its uid. */
     rule: async (scope: string, says: Json): Promise<string> =>
       ok(await (await owner()).post(`/registry/v2/retentionRules/${scope}`, { mode: 'ENFORCE', ...says })).uid,
   }

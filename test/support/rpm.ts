@@ -1,4 +1,4 @@
-// Databases of rpm in its formats, composed for tests.
+// RPM databases in all formats, composed for tests.
 
 export type RpmPackage = {
   name: string
@@ -11,7 +11,7 @@ export type RpmPackage = {
   files?: readonly string[]
 }
 
-/** Header of a package in the format of rpm: an index of tags, then the data, in network byte order. */
+/** RPM header of a package: an index of tags, then the data, in network byte order. */
 export function rpmHeader(one: RpmPackage): Buffer {
   const strings: [tag: number, text: string | undefined][] = [
     [1000, one.name],
@@ -36,7 +36,7 @@ export function rpmHeader(one: RpmPackage): Buffer {
   let data = Buffer.alloc(0)
   for (const [tag, type, count, bytes] of entries) {
     if (count === 0) continue
-    // Numbers are aligned.
+    // Numbers in the data are aligned.
     data = Buffer.concat([data, Buffer.alloc((4 - (data.length % 4)) % 4)])
     index.push(numbers([tag, type, data.length, count]))
     data = Buffer.concat([data, bytes])
@@ -52,7 +52,7 @@ function numbers(values: readonly number[]): Buffer {
 
 const block = 16
 
-/** `Packages.db`: a page of slots, the second of them the header, then blobs in blocks. */
+/** `Packages.db`: a page of slots whose second slot is the header, then blobs in blocks. */
 export function ndbDatabase(blobs: readonly Buffer[]): Buffer {
   const slots = Buffer.alloc(4096)
   const write = (into: Buffer, at: number, values: readonly number[]): void => {
@@ -68,7 +68,7 @@ export function ndbDatabase(blobs: readonly Buffer[]): Buffer {
     stored.write('BlbS')
     write(stored, 4, [i + 1, 1, blob.length])
     blob.copy(stored, block)
-    // One slot in between is free.
+    // One slot between the others is free.
     write(slots, 32 + block * (2 * i) + 4, [i + 1, at / block, size / block])
     parts.push(stored)
     at += size

@@ -1,4 +1,4 @@
-// An external scanner that implements the pluggable scanner API of Harbor, with findings and faults that a test sets.
+// External scanner with the pluggable scanner API of Harbor. The test sets its findings and faults.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
@@ -11,7 +11,7 @@ export type Order = {
   enabled_capabilities: Json[]
 }
 export type Scan = { id: string; order: Order; looks: number }
-/** Answers instead of the scanner, and returns true if it has. `what` is `metadata`, `scan` or `report`. */
+/** Answers a request in place of the scanner. Returns true if it did. `what` is `metadata`, `scan` or `report`. */
 export type AdapterFault = (what: string, res: ServerResponse, scan?: Scan) => boolean
 
 export const reportType = 'application/vnd.security.vulnerability.report; version=1.1'
@@ -53,7 +53,7 @@ export function reportOf({ artifact }: Order, ids: readonly string[] = ['CVE-202
   }
 }
 
-/** Ready at once, unless `fault` says otherwise. */
+/** A report is ready at once, unless `fault` delays it. */
 export async function startAdapter(fault: AdapterFault = () => false) {
   const scans = new Map<string, Scan>()
   const asked: string[] = []
@@ -106,10 +106,10 @@ export async function startAdapter(fault: AdapterFault = () => false) {
 
 export type TestAdapter = Awaited<ReturnType<typeof startAdapter>>
 
-/** Never answers, so the caller has to give up. */
+/** Fault without an answer, so that the server's request times out. */
 export const silence: AdapterFault = () => true
 
-/** Limits the time that a server waits for scanners to the given milliseconds, until it is disposed of. */
+/** Sets the time that servers wait for scanners, in milliseconds. Disposing of it restores the former time. */
 export function impatient(app: App, ms: number): Disposable {
   const patient = app.toScanners
   app.toScanners = {
@@ -120,5 +120,5 @@ export function impatient(app: App, ms: number): Disposable {
   return { [Symbol.dispose]: () => void Object.assign(app, { toScanners: patient }) }
 }
 
-/** The settings with which a server may ask scanners on this machine. */
+/** Settings that allow scanners on this machine. */
 export const localScanners = { scannersPrivate: ['127.0.0.1', 'localhost'], allowInsecureScanners: true }

@@ -1,4 +1,4 @@
-// Pushes images and reads sources about their packages, as the server does it in the background.
+// Pushes images and reads data sources about their packages, as the background jobs of a server do.
 import type { App } from '#app.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
@@ -8,7 +8,7 @@ import { pushLayers } from './images.ts'
 import type { LayerEntries } from './layers.ts'
 import type { TestRegistry } from './registry.ts'
 
-/** A layer with a distribution and its apk packages, each as `name version [origin]`. */
+/** Layer with a distribution and its apk packages. Each package is `name version [origin]`. */
 export function apkLayer(id: string, version: string, lines: readonly string[]): LayerEntries {
   return {
     'etc/os-release': `ID=${id}\nVERSION_ID=${version}\n`,
@@ -19,12 +19,12 @@ export function apkLayer(id: string, version: string, lines: readonly string[]):
   }
 }
 
-/** A package of Python as it is installed. */
+/** Files of an installed Python package. */
 export const pythonPackage = (name: string, version: string): LayerEntries => ({
   [`usr/lib/python3.12/site-packages/${name}-${version}.dist-info/METADATA`]: `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n`,
 })
 
-/** Pushes an image, has it read and compared; answers with its digest. */
+/** Pushes an image, and waits until it was read and compared. Returns its digest. */
 export async function pushAndScan(
   registry: TestRegistry,
   repo: string,
@@ -38,7 +38,7 @@ export async function pushAndScan(
   return digest
 }
 
-/** A record about one package, fixed in a version; without one it is not fixed. */
+/** Record about one package, with the version that fixes the vulnerability. Without a version, there is no fix. */
 export function recordAbout(
   id: string,
   ecosystem: string,
@@ -66,7 +66,7 @@ export function recordAbout(
   }
 }
 
-/** Reads a source of one ecosystem, or makes it fail with an error, and runs the comparisons that follow. */
+/** Reads a data source of one ecosystem, or lets the read fail with an error. Then runs all comparisons. */
 export async function readSource(
   app: App,
   ecosystem: string,

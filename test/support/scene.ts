@@ -1,7 +1,7 @@
-// Scene of most tests of the API: a server with one organization, and members with various rights in it.
+// Server with one organization and members with various rights, for most tests of the API.
 import { type Client, type Json, roleUids, startPinfold } from './pinfold.ts'
 
-/** Takes the settings of `startPinfold`; `named` has the fields of the organization. */
+/** Accepts the options of `startPinfold`. `named` has the fields of the organization. */
 export async function startScene(settings: Parameters<typeof startPinfold>[0] = {}, named: Json = {}) {
   const pinfold = await startPinfold(settings)
   const { as, seed } = pinfold
@@ -11,7 +11,7 @@ export async function startScene(settings: Parameters<typeof startPinfold>[0] = 
     pinfold,
     operator: pinfold.operator,
     org,
-    /** Client with the role, without rights of the operator: in the organization, or in a folder of it. */
+    /** Client with a role in the organization, or in a folder. It has no rights of the operator. */
     member,
     /** Client with exactly these capabilities in the organization. */
     async holding(...capabilities: string[]): Promise<Client> {

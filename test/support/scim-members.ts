@@ -1,8 +1,8 @@
-// Members of a pushed group, written without requests.
+// Members of a SCIM group, which are written to the database without requests.
 import { randomUUID } from 'node:crypto'
 import { type Db, sql } from '#db/sql.ts'
 
-/** Gives the group as many new people as members. */
+/** Adds the given number of new users to the group. */
 export async function setMembers(db: Db, provider: string, group: string, count: number): Promise<void> {
   const now = new Date().toISOString()
   await db.tx(async (tx) => {

@@ -1,4 +1,4 @@
-// A provider's side of SCIM: its token, and its calls as they go over the wire.
+// SCIM client of an identity provider, with its token and complete answers.
 import assert from 'node:assert/strict'
 import { type Client, type Json, type Pinfold, roleUids } from './pinfold.ts'
 
@@ -8,7 +8,7 @@ export const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 
 export type ScimAnswer = { status: number; headers: Headers; text: string; body: Json }
 
-/** Calls below the endpoint, such as `/Users`, with the token. */
+/** Calls a path of the SCIM endpoint with the token, such as `/Users`. */
 export function scimClient(endpoint: string, token: string | undefined) {
   const call = async (
     method: string,
@@ -38,16 +38,16 @@ export function scimClient(endpoint: string, token: string | undefined) {
     get: (path: string) => call('GET', path),
     post: (path: string, body: unknown) => call('POST', path, body),
     put: (path: string, body: unknown) => call('PUT', path, body),
-    /** Operations of a PatchOp. */
+    /** A PatchOp request with these operations. */
     patch: (path: string, ...operations: Json[]) =>
       call('PATCH', path, { schemas: [patchSchema], Operations: operations }),
     delete: (path: string) => call('DELETE', path),
   }
 }
 
-/** Provider of an organization whose endpoint is open, with a client that has its token. */
+/** Identity provider with an enabled SCIM endpoint, and a client with the endpoint's token. */
 export async function openEndpoint(pinfold: Pinfold, owner: Client, org: string, issuer: string, name = 'scim') {
-  // A second owner, without whom the endpoint stays closed.
+  // The endpoint can be enabled only if the organization has a second owner.
   await pinfold.seed.member(org, roleUids.owner)
   const made = await owner.post(`/iam/v2/identityProviders/${org}`, {
     name,

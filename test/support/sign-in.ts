@@ -1,4 +1,4 @@
-// Starts a server whose organization signs its people in with a provider, which is in the settings too.
+// Starts a server with an identity provider, both as the provider of an organization and in the settings.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
   })
   let people = 0
 
-  /** Parameters that a program gets on loopback. */
+  /** Parameters of the redirect to a program on loopback. */
   async function open(parameters: Json = {}, browser: Browser = openBrowser()): Promise<URLSearchParams> {
     const named = 'connection' in parameters ? {} : { idp_id: idp.uid }
     const query = new URLSearchParams({
@@ -62,20 +62,20 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
     idp,
     oidc,
     open,
-    /** Sets the person whom the company signs in from now on. */
+    /** Sets the user whom the company's provider signs in from now on. */
     somebody(claims: Json = {}): { sub: string; uid: string; email: string } {
       const sub = `person-${people++}`
       const email = `${sub}@acme.example`
       company.become(sub, { email, email_verified: true, name: `Person ${sub}`, ...claims })
       return { sub, uid: personUid(company.url, sub), email }
     },
-    /** Client of a person who signs in for a program. */
+    /** Client with the token of a user who signs in for a program. */
     async client(parameters: Json = {}, browser?: Browser) {
       const answer = await open(parameters, browser)
       assert.equal(answer.get('error'), null)
       return pinfold.withToken(answer.get('token')!)
     },
-    /** Signs in at the pages, and returns the resulting page. */
+    /** Signs in through the pages, and returns the last page. */
     enter: (browser: Browser, idpId: string = idp.uid, to = '/ui/', more: Json = {}): Promise<Shown> =>
       browser.go(`${url}/ui/signin/start?${new URLSearchParams({ idp: idpId, return: to, ...more })}`),
     async [Symbol.asyncDispose]() {
@@ -86,7 +86,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
   }
 }
 
-/** URL of the link with these words. */
+/** URL of the link with this text. */
 export function linkOf({ text }: Shown, words: string): string {
   const found = new RegExp(`<a [^>]*href="([^"]*)"[^>]*>${words}</a>`).exec(text)
   assert.ok(found, text)

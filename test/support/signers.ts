@@ -1,4 +1,4 @@
-// A repo with images of the same packages, and signed statements about their vulnerabilities.
+// Repository with images that have the same packages, and signed statements about their vulnerabilities.
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { envelopeOf, type Keys, pemOf, pushAttestations, statementAbout } from './attest.ts'
 import { runDuty } from './background-jobs.ts'
@@ -49,7 +49,7 @@ export class SignedImages {
   readAll = () => runDuty(this.registry.app, readReports)
   at = (digest: string): string => `/registry/v2/repos/${this.repo}/digests/${digest}`
 
-  /** Vulnerabilities of an image that count. */
+  /** Vulnerabilities of an image that no statement hides. */
   async counted(digest: string): Promise<string[]> {
     const { items } = ok(await this.owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
     return items[0].vulnerabilities.map(({ id }: Json) => id).sort()
@@ -67,20 +67,20 @@ export class SignedImages {
     })
   }
 
-  /** Trusts a signer, and reads the existing documents again. */
+  /** Trusts a signer. The server then reads the existing documents again. */
   async trusted(keys: Keys, more: Json = {}, place = this.repo): Promise<Json> {
     const made = ok(await this.trust(keys, more, place))
     await this.readAll()
     return made
   }
 
-  /** Pushes a document that was signed as attestations are, without having it read. */
+  /** Pushes a signed document in the form of an attestation. The server does not read it yet. */
   push(digest: string, keys: Keys, document: Json, predicateType?: string): Promise<string> {
     const envelope = envelopeOf(statementAbout(digest, document, predicateType), [keys])
     return pushAttestations(this.pusher, 'acme/app', digest, [envelope], predicateType)
   }
 
-  /** The same in OpenVEX, and has it read. */
+  /** Pushes a signed OpenVEX document, and waits until the server has read it. */
   async says(digest: string, keys: Keys, statements: readonly Json[], time?: string): Promise<void> {
     await this.push(digest, keys, vex(statements, time))
     await this.readAll()

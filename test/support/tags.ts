@@ -1,4 +1,4 @@
-// Images and tags for tests, and the tag history, read straight from the table.
+// Images and tags for tests, and the rows of the tag history from the database.
 import { createHash } from 'node:crypto'
 import { type Sql, sql } from '#db/sql.ts'
 import type { Json, Pinfold } from './pinfold.ts'
@@ -7,7 +7,7 @@ export const digestOf = (text: string): string => `sha256:${createHash('sha256')
 
 export const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 
-/** Puts a manifest into a repo as a push would, and answers with its digest. */
+/** Adds a manifest to a repository as a push would. Returns its digest. */
 export async function plantManifest(
   { app }: Pinfold,
   repo: string,
@@ -28,7 +28,7 @@ export async function plantManifest(
   return digest
 }
 
-/** Points a tag to a manifest of its own through the API, and answers with the tag. */
+/** Points a tag at a new manifest through the API. Returns the tag. */
 export async function plantTag(pinfold: Pinfold, repo: string, name: string, image = name): Promise<Json> {
   const digest = await plantManifest(pinfold, repo, image)
   const answer = await pinfold.operator.post(`/registry/v2/tags/${repo}`, { name, digest })
@@ -48,7 +48,7 @@ export type LedgerRow = {
   size: number
 }
 
-/** Rows of the tag history of a repo, which may be deleted; tag by tag, oldest first. */
+/** Rows of the tag history of a repository, sorted by tag, oldest first. The repository may be deleted. */
 export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
   return app.db.all<LedgerRow>(sql`
     SELECT tag, time, event, digest, previous_digest AS previous, actor, source, media_type AS type, size
@@ -58,7 +58,7 @@ export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
      ORDER BY tag, time`)
 }
 
-/** Moves in a tag history, a second apart and without an actor, in one statement for any number of moves. */
+/** Adds any number of moves to a tag history in one statement. They are one second apart and have no actor. */
 export async function plantMoves(
   { app: { db } }: Pick<Pinfold, 'app'>,
   { ledger }: { ledger: number },

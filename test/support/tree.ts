@@ -1,4 +1,4 @@
-// A hierarchy with a few nodes of every kind, and its contents read straight from the tables.
+// Hierarchy with a few resources of every kind, and their rows from the database.
 import { ident, sql } from '#db/sql.ts'
 import type { Answer, Client, Json, Pinfold } from './pinfold.ts'
 import { roleUids } from './pinfold.ts'
@@ -8,7 +8,7 @@ export type Kind = { plural: string; path: string; table: string; orders: Record
 const timed = { created_at: 'create_time', updated_at: 'update_time' }
 const named = { uid: 'uid', name: 'name', ...timed }
 
-/** Every list there is: its member in the envelope, its path, its table, and its orders with the columns behind them. */
+/** All lists: the member of the answer, the path, the table, and the orders with their columns. */
 export const kinds: readonly Kind[] = [
   { plural: 'groups', path: '/iam/v2/groups', table: 'groups', orders: named },
   { plural: 'identities', path: '/iam/v2/identities', table: 'identities', orders: named },
@@ -17,7 +17,7 @@ export const kinds: readonly Kind[] = [
   { plural: 'repos', path: '/registry/v2/repos', table: 'repos', orders: named },
 ]
 
-/** The audit log, whose entries cannot be created, and which has an order of its own. */
+/** The audit log. Its entries cannot be created, and its order is fixed. */
 export const auditKind: Kind = {
   plural: 'auditEntries',
   path: '/events/v2/audit',
@@ -25,7 +25,7 @@ export const auditKind: Kind = {
   orders: { created_at: 'create_time' },
 }
 
-/** Deleted repos, which cannot be created either. */
+/** Deleted repositories. They cannot be created either. */
 export const deletedKind: Kind = {
   plural: 'deletedRepos',
   path: '/registry/v2/deletedRepos',
@@ -36,7 +36,7 @@ export const deletedKind: Kind = {
 const provided = '/iam/v2/identityProviders'
 const unchanging = { uid: 'uid', created_at: 'create_time', updated_at: 'create_time' }
 
-/** The lists whose nodes stand in a few groups only, or below something else than a group. */
+/** Lists whose resources exist only in some groups, or below a parent that is not a group. */
 export const rareKinds: readonly Kind[] = [
   { plural: 'identityProviders', path: provided, table: 'identity_providers', orders: named },
   {
@@ -51,12 +51,12 @@ export const rareKinds: readonly Kind[] = [
 
 export type Node = Record<string, string> & { uid: string }
 
-/** All nodes of a kind, in no particular order. */
+/** All resources of a kind, in no particular order. */
 export function nodesOf(pinfold: Pinfold, kind: Kind): Promise<Node[]> {
   return pinfold.app.db.all<Node>(sql`SELECT * FROM ${ident(kind.table)}`)
 }
 
-/** In the order of a column, ties in the order of the uid; `desc` turns both around. */
+/** Sorts by a column, and then by uid. `desc` reverses both. */
 export function sorted(nodes: readonly Node[], column: string, desc = false): Node[] {
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
   const ascending = [...nodes].sort((a, b) => compare(a[column]!, b[column]!) || compare(a.uid, b.uid))
@@ -64,8 +64,8 @@ export function sorted(nodes: readonly Node[], column: string, desc = false): No
 }
 
 /**
- * Creates two organizations: `a` with `a/one`, `a/one/deep` and `a/two`, and `b` with `b/one`. Each group has resources of every
- * kind.
+ * Creates the organization `a` with `a/one`, `a/one/deep` and `a/two`, and the organization `b` with `b/one`. Each group has
+ * resources of every kind.
  */
 export async function plantTree(
   { seed }: Pinfold,
@@ -79,7 +79,7 @@ export async function plantTree(
   const roles = [roleUids.viewer, roleUids.console_viewer]
   const times = (count: number, plant: (i: number) => Promise<unknown>) =>
     Array.from({ length: count }, (_, i) => plant(i))
-  // The same names in every group, so that orders by name have ties.
+  // All groups have resources with the same names, so lists in the order of names have ties.
   const plantings = Object.values(places).flatMap((group) => [
     ...times(perGroup.repos, (i) => seed.repo(group, { name: `node${i}` })),
     ...times(perGroup.others, (i) => seed.role(group, ['repo.list'], { name: `node${i}` })),
@@ -92,7 +92,7 @@ export async function plantTree(
   return places
 }
 
-/** Follows the tokens to the last page; `between` runs after each page. */
+/** Reads all pages of a list. `between` runs after each page. */
 export async function walk(
   client: Client,
   { path, plural }: Kind,

@@ -1,14 +1,14 @@
-// An outside registry with the behavior that a test sets, which counts its requests.
+// Registry that serves as an upstream. The test sets its behavior, and it counts its requests.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { digestOf } from './registry.ts'
 
-/** Answers in the place of the registry; `true` when it has. */
+/** Answers a request in place of the registry. Returns `true` if it did. */
 export type Fault = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export type Content = { bytes: Buffer; mediaType: string }
 
-/** Tags and contents of any of its repositories; every request is noted as `METHOD path`. */
+/** Upstream with tags and contents for any repository name. It records every request as `METHOD path`. */
 export async function startUpstream() {
   const tags = new Map<string, string>()
   const contents = new Map<string, Content>()
@@ -34,7 +34,7 @@ export async function startUpstream() {
     }
     const digest = tags.get(reference!) ?? reference!
     const content = contents.get(digest)
-    // A tag that is set by its digest alone has no content, and still answers HEAD.
+    // If a test sets only the digest of a tag, the tag has no content. It still answers HEAD.
     const known = content !== undefined || tags.has(reference!)
     if (!known) return void res.writeHead(404).end()
     res.writeHead(200, {
@@ -54,7 +54,7 @@ export async function startUpstream() {
     authorizations,
     tags,
     contents,
-    /** Points a tag at a digest that nothing stands behind; answers with the digest. */
+    /** Points a tag at a digest without content. Returns the digest. */
     move(tag: string, text: string): string {
       const digest = digestOf(text)
       tags.set(tag, digest)
@@ -96,17 +96,17 @@ function subjectIn(bytes: Buffer): string | undefined {
   try {
     return (JSON.parse(bytes.toString()) as { subject?: { digest: string } }).subject?.digest
   } catch {
-    // A test may have stored content there that is no manifest.
+    // A test may have stored content that is no manifest.
     return undefined
   }
 }
 
 export type TestUpstream = Awaited<ReturnType<typeof startUpstream>>
 
-/** The settings with which a server may ask registries on this machine. */
+/** Settings that allow upstreams on this machine. */
 export const localUpstreams = { upstreamsPrivate: ['127.0.0.1', 'localhost'], allowInsecureUpstreams: true }
 
-/** Answers with this status, and headers. */
+/** Fault that answers with this status and these headers. */
 export function answering(status: number, headers: Record<string, string> = {}): Fault {
   return (_req, res) => {
     res.writeHead(status, headers).end()
@@ -114,7 +114,7 @@ export function answering(status: number, headers: Record<string, string> = {}):
   }
 }
 
-/** Asks for a token of its own, which `check` may refuse by what the request shows. */
+/** Fault that requires a token from the upstream's own token service. `check` may refuse the token request. */
 export function withTokens(url: () => string, check: (authorization: string | undefined) => boolean): Fault {
   return (req, res) => {
     const { pathname } = new URL(req.url ?? '/', 'http://upstream.invalid')

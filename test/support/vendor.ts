@@ -1,5 +1,5 @@
-// With PINFOLD_TEST_VENDOR, tests run as clients of another product. Each server has the compatibility profile, and requests have
-// the names of that product. Answers must have them too, and are translated before tests see them.
+// With PINFOLD_TEST_VENDOR, tests are clients of another product. Each server has the compatibility profile. Requests have the
+// names of that product, and so must answers. Tests see answers with our own names.
 import assert from 'node:assert/strict'
 import { buildEndpoints, type Endpoint } from '#api/methods.ts'
 import { services } from '#api/services.ts'
@@ -8,10 +8,10 @@ import { buildRoutes, type Routes } from '#api/transcoding/routes.ts'
 export const vendor = process.env.PINFOLD_TEST_VENDOR ?? ''
 const domain = `${vendor}.example`
 
-/** The settings of a server that vendors' clients call. */
+/** Settings of a server with a compatibility profile. */
 export const vendorSettings = vendor === '' ? {} : { compatVendor: vendor, compatVendorDomain: domain }
 
-/** True for names that have no vendor form: our own packages, and paths that are no method. */
+/** True for names that the profile does not change: our own packages, and paths that are not API methods. */
 function isOurs(method: string, path: string): boolean {
   if (path.startsWith('/pinfold.')) return !path.startsWith('/pinfold.platform.')
   if (path.startsWith('/v2/')) return false
@@ -21,7 +21,7 @@ function isOurs(method: string, path: string): boolean {
 }
 let routes: Routes<Endpoint> | undefined
 
-/** A path as the vendor's clients send it, over HTTP or gRPC. */
+/** Path with the other product's names, for HTTP or gRPC. */
 export function pathToVendor(method: string, path: string): string {
   if (vendor === '' || isOurs(method, path)) return path
   return path
@@ -30,7 +30,7 @@ export function pathToVendor(method: string, path: string): string {
     .replace(/(?<=[?&](?:updateMask|update_mask)=[^&]*\b)pinfold\b/, vendor)
 }
 
-/** A body as the vendor's clients send it. */
+/** Body with the other product's names. */
 export function bodyToVendor(text: string): string {
   return vendor === '' ? text : text.replaceAll('"pinfold":', `"${vendor}":`)
 }
@@ -49,12 +49,12 @@ const patterns = names.map(([ours, theirs, back]) => ({
   back,
 }))
 
-/** The answer to a call with our names; throws when it had them already. */
+/** Translates an answer to our own names. Throws if the answer had our names already. */
 export function answerOfVendor(text: string, method: string, path: string): string {
   return vendor === '' || isOurs(method, path) ? text : fromVendor(text)
 }
 
-/** The same for what the server says by itself. */
+/** Translates a text that the server sends without a request. */
 export function fromVendor(text: string): string {
   if (vendor === '') return text
   for (const { ours } of patterns) assert.doesNotMatch(text, ours)

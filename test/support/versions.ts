@@ -1,21 +1,21 @@
-// Random calls alternately through both versions of the API, and what each of them then sees: it must be the same. Used by a
-// test with a seed of its own, and by `test/fuzz/versions.ts` for long runs.
+// Random calls through both versions of the API, alternately. After them, both versions must show the same data. A test runs this
+// with its own seed, and `test/fuzz/versions.ts` for a long time.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Answer, Json, Pinfold } from './pinfold.ts'
 import { oneOf, type Random, randomFrom } from './random.ts'
 import { plantManifest } from './tags.ts'
 
-/** A kind of resource as both versions call it. */
+/** Kind of resource, with its names in both versions. */
 type Kind = {
   name: string
   v1: { path: string; create(body: Json): Json; update?: 'PUT' }
   v2: { path: string; member: string }
   /** Parents in which a resource can be created. */
   parents(world: World): string[]
-  /** The members that a client sets, under the names of version 2. */
+  /** Members that a client can set, by their names in version 2. */
   body(world: World, random: Random): Json
-  /** Body as version 1 spells it, and a resource of version 2 as version 1 shows it. */
+  /** Converts a body of version 2 to version 1, and a resource of version 2 to its form in version 1. */
   toV1(body: Json): Json
   seen(resource: Json): Json
   /** True if resources of this kind can be updated. */
@@ -122,7 +122,7 @@ const kinds: readonly Kind[] = [
   },
 ]
 
-/** Makes the calls, and compares after every `lookEvery` of them. Returns the number of calls that changed something. */
+/** Makes the calls, and compares both versions after each `lookEvery` calls. Returns the number of calls that changed data. */
 export async function compareVersions(
   pinfold: Pinfold,
   { seed, calls, lookEvery }: { seed: number; calls: number; lookEvery: number },
@@ -185,7 +185,7 @@ async function update(world: World, random: Random, kind: Kind, version: 'v1' | 
 
 async function remove(world: World, kind: Kind, version: 'v1' | 'v2', uid: string): Promise<boolean> {
   const { operator } = world.pinfold
-  // The bindings of an identity go with it, each with an event of its own.
+  // Deleting an identity also deletes its bindings, each with its own event.
   const bound = kind.name === 'identities' ? ok(await operator.get(`/iam/v2/roleBindings?identity=${uid}`)) : {}
   const events = 1 + Number(bound.totalCount ?? 0)
   const answer = await watched(world, kind, () => operator.delete(`${kind[version].path}/${uid}`), events)
@@ -193,7 +193,7 @@ async function remove(world: World, kind: Kind, version: 'v1' | 'v2', uid: strin
     assert.equal(answer.body.code, 9, `${kind.name}: ${answer.text}`)
     return false
   }
-  // Resources below it, or bound to it, are deleted as well.
+  // Resources below the deleted resource, and its bindings, are deleted too.
   for (const other of kinds) {
     for (const one of uidsOf(world, other.name)) {
       if (one === uid || one.startsWith(`${uid}/`)) world.there.get(other.name)!.delete(one)
@@ -204,7 +204,7 @@ async function remove(world: World, kind: Kind, version: 'v1' | 'v2', uid: strin
   return true
 }
 
-/** Asserts that a call that succeeds writes exactly the given number of events, and one that fails none, in either version. */
+/** Asserts that a successful call writes exactly the given number of events, and a failed call none, in both versions. */
 async function watched(world: World, { name }: Kind, call: () => Promise<Answer>, events = 1): Promise<Answer> {
   const { db } = world.pinfold.app
   const last = async () => (await db.get<{ total: number }>(sql`SELECT count(*) AS total FROM events_outbox`))!.total

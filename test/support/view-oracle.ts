@@ -1,26 +1,26 @@
-// Digest of a tag as of a time or at an age, computed from its whole history in the simplest way. The server reads as little as
-// it can, and must give the same answer.
+// Digest of a tag at a time or with a minimum age, computed from the whole tag history in the simplest way. The server reads as
+// little of it as possible, and must give the same result.
 
-/** A row of the ledger; `digest` is empty for a deletion. Times are numbers. */
+/** Row of the tag history. `digest` is empty for a deletion. Times are numbers. */
 export type Move = { time: number; digest: string; source?: 'import' | 'upstream' }
-/** Since when each digest is in the repository, and which are in quarantine. */
+/** Time since which each digest is in the repository, and the quarantined digests. */
 export type Contents = { came: Map<string, number>; quarantined: { has(digest: string): boolean } }
 export type Asked = {
   tag: string
-  /** The moment. */
+  /** Time for which the digest is computed. */
   at: number
-  /** Minimum age in milliseconds; without one, the tag as it was. */
+  /** Minimum age in milliseconds. Undefined for a snapshot view. */
   age?: number
   hold?: number
   anyTag?: boolean
-  /** Digests that need no minimum age. */
+  /** Digests to which the minimum age does not apply. */
   accepted?: readonly string[]
 }
 
-/** The digest with the time and the kind of the row since which the tag has it, or the reason for none. */
+/** Digest of the tag, with time and kind of the row that assigned it. If there is no digest, the reason. */
 export type Verdict = { digest: string; since: number; imported: boolean } | 'no tag' | 'deleted' | 'gone' | 'young'
 
-/** The rows of each tag in the order of their times. */
+/** Rows of each tag, sorted by time. */
 export function judge(history: Map<string, Move[]>, contents: Contents, asked: Asked): Verdict {
   const rows = past(history, asked.tag, asked.at)
   const last = rows.at(-1)
@@ -35,13 +35,16 @@ export function judge(history: Map<string, Move[]>, contents: Contents, asked: A
   return newest ? served(newest) : 'young'
 }
 
-/** When the last assignment will be served if nothing is written until then; `undefined` where it is, or never will be. */
+/**
+ * Time from which the last assigned digest is served, if no row is added until then. `undefined` if it already is served, or
+ * never will be.
+ */
 export function heldUntil(history: Map<string, Move[]>, contents: Contents, asked: Asked): number | undefined {
   const [verdict, last] = [judge(history, contents, asked), past(history, asked.tag, asked.at).at(-1)]
   if (typeof verdict === 'string' || !last || last.time === verdict.since) return undefined
   if (!isHere(contents, last.digest)) return undefined
   const stays = goodStays(history, contents, asked).filter(({ digest }) => digest === last.digest)
-  // Moves after the time of the question were not known then.
+  // Rows after the requested time are ignored.
   const begins = stays.map(({ begin }) => begin).filter((begin) => begin <= asked.at)
   return begins.length === 0 ? undefined : Math.min(...begins) + asked.age!
 }
@@ -60,7 +63,7 @@ function served({ digest, time, source }: Move): Verdict {
 
 type OracleStay = { digest: string; begin: number }
 
-/** Stays that count, under the tag, or under any tag if the question says so. */
+/** Times during which the tag had a digest. With `count-from` of the repository, of all tags. */
 function goodStays(history: Map<string, Move[]>, contents: Contents, asked: Asked): OracleStay[] {
   const tags = asked.anyTag ? [...history.keys()] : [asked.tag]
   return tags.flatMap((tag) => staysOf(past(history, tag, asked.at), contents, asked.hold!))
@@ -70,7 +73,7 @@ function staysOf(rows: Move[], { came }: Contents, hold: number): OracleStay[] {
   const found: OracleStay[] = []
   for (const [i, { time, digest, source }] of rows.entries()) {
     if (digest === '') continue
-    // A stay that was only seen at an upstream could not be pulled here.
+    // A digest that was only reported by an upstream could not be pulled here during that time.
     const begin = source === 'upstream' ? Math.max(time, came.get(digest) ?? time) : time
     const next = rows[i + 1]
     const isCut = next !== undefined && next.time - begin < hold

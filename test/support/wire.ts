@@ -1,17 +1,17 @@
-// TCP proxy in front of a database or a bucket, which fails in the ways of a network.
+// TCP proxy in front of a database or a bucket, which simulates network failures.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
- * `held`: nothing passes. `cut`: connections are closed and refused. `moved`: connections of before stay silent for good, and new
- * ones work. `mute`: what is asked arrives, and the answers do not.
+ * `held`: no bytes pass. `cut`: connections are closed and refused. `moved`: old connections stay silent forever, and new ones
+ * work. `mute`: requests pass, and answers do not.
  */
 export type WireState = 'open' | 'held' | 'cut' | 'moved' | 'mute'
 
 /** Forwards connections until its state is changed. */
 export async function startWire(to: { host: string; port: number }) {
   const pairs = new Set<[Socket, Socket]>()
-  /** Connections that are silent for good. */
+  /** Connections that stay silent forever. */
   const silent = new Set<[Socket, Socket]>()
   let state: WireState = 'open'
   let accepted = 0
@@ -38,7 +38,7 @@ export async function startWire(to: { host: string; port: number }) {
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    /** Number of connections that were let through so far. */
+    /** Number of connections that were forwarded so far. */
     accepted: () => accepted,
     set(next: WireState): void {
       state = next

@@ -1,4 +1,4 @@
-// A server whose log other servers witness.
+// Server whose transparency log other servers witness.
 import type { Config } from '#config.ts'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { createWitnessing } from '#domains/ledger/proofs/witnessing.ts'
@@ -8,7 +8,7 @@ import { runDuty } from './background-jobs.ts'
 import { type Pinfold, startPinfold } from './pinfold.ts'
 import { digestOf, plantTag } from './tags.ts'
 
-/** The server and its witnesses, as they would be after a restart with these settings. */
+/** The server and its witnesses, in the state after a restart with these settings. */
 export async function witnessed(count: number, allowed: Partial<Config> = { witnessesPrivate: ['127.0.0.1'] }) {
   const closing = new AsyncDisposableStack()
   const log = closing.use(
@@ -35,7 +35,7 @@ export async function witnessed(count: number, allowed: Partial<Config> = { witn
   return { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim }
 }
 
-/** As after a start on the same database: witnesses that answered before do not count any more. */
+/** Resets the state as a restart on the same database does: earlier answers of witnesses are forgotten. */
 export function restart({ app }: Pinfold, monotonic = () => performance.now()): void {
   app.witnessing = createWitnessing(monotonic)
 }

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** A zip archive. The declared size of an entry can be given separately. */
+/** Zip archive. The declared size of an entry may differ from its real size. */
 export function zipOf(entries: Record<string, string | Uint8Array>, claims: Record<string, number> = {}): Buffer {
   const [parts, directory]: [Buffer[], Buffer[]] = [[], []]
   let offset = 0
@@ -26,7 +26,7 @@ export function zipOf(entries: Record<string, string | Uint8Array>, claims: Reco
   return Buffer.concat([...parts, central, end])
 }
 
-/** The fields that an entry has in front of its content and in the directory. */
+/** Fields of an entry that are in front of its content and in the directory. */
 export function fieldsOf(content: Buffer, packed: Buffer, name: string, claimed = content.length): Buffer {
   const fields = Buffer.alloc(26)
   fields.writeUInt16LE(20, 0)

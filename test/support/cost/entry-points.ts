@@ -1,5 +1,5 @@
-// Inputs of the entry points over HTTP that are no methods of the API, such as the registry, SCIM and the pages. Paths come from
-// `places`; the list of required paths comes from the declarations of the entry points.
+// Inputs for HTTP entry points that are not methods of the API, such as the registry, SCIM and the pages. Their paths are in
+// `places`. The entry points declare which paths must have inputs.
 
 import { formBodies, jsonBodies } from './bodies.ts'
 import type { Input } from './input.ts'
@@ -8,7 +8,7 @@ import type { Facts } from './server.ts'
 import { mcpBodies, scimBodies, scimGroupBodies } from './special-bodies.ts'
 import type { HttpRequest, Wire } from './wire.ts'
 
-/** `kind` is the word that an entry point uses for it in the metrics. `bodies` are tried beside those that every place gets. */
+/** `kind` is the name of the path in the metrics. `bodies` are sent in addition to the bodies for all paths. */
 type Place = {
   path: string
   headers?: Record<string, string>
@@ -24,7 +24,7 @@ const many = (count: number, make: (at: number) => string, between: string): str
 const maxQueryBytes = 120_000
 const maxHeaderBytes = 15_000
 
-/** Queries that every place gets. */
+/** Queries that are sent to every path. */
 const queries: Record<string, string> = {
   'many parameters': many(24_000, (at) => at.toString(36).padStart(4, 'a'), '&'),
   'one long parameter': `last=${fill('a', maxQueryBytes)}`,
@@ -37,7 +37,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64url')
 const deepToken = `${base64(`{"alg":"ES256","kid":${'['.repeat(5000)}${']'.repeat(5000)}}`)}.${base64('{}')}.${fill('A', 86)}`
 const wideToken = `${base64(`{"alg":"ES256",${many(1200, (at) => `"${at.toString(36)}":0`, ',')}}`)}.${base64('{}')}.AAAA`
 
-/** Header fields that every place gets. */
+/** Header fields that are sent to every path. */
 const headers: Record<string, Record<string, string>> = {
   'a deep token': { authorization: `Bearer ${deepToken.slice(0, maxHeaderBytes)}` },
   'a wide token': { authorization: `Bearer ${wideToken.slice(0, maxHeaderBytes)}` },
@@ -55,7 +55,7 @@ const headers: Record<string, Record<string, string>> = {
   'a long user agent': { 'user-agent': fill('(a/1 ', maxHeaderBytes) },
 }
 
-/** Paths of each kind of each entry point, from which the requests are made. */
+/** Paths of each kind, by entry point. Requests are made from them. */
 export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
   const { repo, organization, scim } = facts
   const [digest = ''] = repo.digests
@@ -181,7 +181,8 @@ function tokenForms(): Record<string, () => string> {
 }
 
 /**
- * Kinds that an entry point declares, with their verbs. Names of another form are methods of the API, which the descriptors have.
+ * Kinds that an entry point declares, with their HTTP verbs. Other names in the metrics are API methods, which come from the
+ * descriptors.
  */
 export function declaredKinds({ doors }: Facts): Map<string, Set<string>> {
   const kinds = new Map<string, Set<string>>()
@@ -196,13 +197,13 @@ export function declaredKinds({ doors }: Facts): Map<string, Set<string>> {
   return kinds
 }
 
-/** Inputs of every verb of every kind. Throws for a kind without a place. */
+/** Inputs for every verb of every kind. Throws for a kind without a path. */
 export function doorInputs(facts: Facts, wire: Wire): Input[] {
   const places = placesOf(facts)
   const inputs: Input[] = []
   for (const [of, verbs] of declaredKinds(facts)) {
     const [transport, kind] = [of.slice(0, of.indexOf(' ')), of.slice(of.indexOf(' ') + 1)]
-    // Kinds that are a path need no entry.
+    // A kind that is a path itself needs no entry.
     const headers: Record<string, string> =
       transport === 'ui'
         ? {
@@ -226,7 +227,7 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
       )
     }
   }
-  // Requests that delete a session, a tag or a person come last.
+  // Requests that delete a session, a tag or a user are sent last.
   const isLast = ({ target }: Input): boolean => / DELETE | POST \/ui\/(?:signout|sessions\/end)$/.test(target)
   return [...inputs.filter((input) => !isLast(input)), ...inputs.filter(isLast)]
 }
@@ -246,13 +247,13 @@ function inputsAt(wire: Wire, { target, verb, place, isRead }: At): Input[] {
     }
     inputs.push({ target, caller: 'owner', shape, isSpecial, prepare })
   }
-  // The only shape that surely gets past the limits of paths and headers to the entry point itself.
+  // Only this shape surely passes the limits for paths and headers and reaches the entry point.
   add('as it is', () => ({}), true)
   for (const [name, query] of Object.entries(queries)) add(name, () => ({ path: `${place.path}?${query}` }))
   for (const [name, fields] of Object.entries(headers)) add(name, () => ({ headers: fields }))
   const long = inputs.length
   add('a long path', () => ({ path: `${place.path.replace(/\/$/, '')}/${fill('a/', 15_000 - place.path.length)}` }))
-  // It may be another kind of path.
+  // The changed path may be of another kind.
   inputs[long]!.isRare = true
   if (verb === 'GET') {
     for (const [name, query] of Object.entries(place.queries ?? {})) {

@@ -1,4 +1,4 @@
-// Run of the cost guard: sends inputs, and sorts what exceeds a limit into known and new.
+// Cost guard: sends inputs, and sorts those that exceed a limit into known and new ones.
 import type { Finding, Input } from './input.ts'
 import { judge, most } from './input.ts'
 import { known } from './known.ts'
@@ -6,11 +6,11 @@ import type { Measured } from './process.ts'
 
 export type Result = {
   sent: number
-  /** Inputs above a limit that are not known. */
+  /** Inputs that exceed a limit and are not in `known.ts`. */
   over: string[]
-  /** Known entries whose inputs were sent, and none was above a limit. */
+  /** Entries of `known.ts` whose inputs no longer exceed a limit. */
   stale: string[]
-  /** Inputs that did not reach their target, such as those answered with 429. */
+  /** Inputs that did not reach their target, such as those with the answer 429. */
   unsent: string[]
 }
 

@@ -1,17 +1,17 @@
-// Inputs of the cost guard, and findings about one that was sent.
+// Inputs of the cost guard, and the costs of one that was sent.
 import type { Cost } from './monitor.ts'
 import type { Measured } from './process.ts'
 import type { Sent } from './wire.ts'
 
 export type Input = {
-  /** Entry point and method or endpoint, such as `rest pinfold.platform.ping.v2.PingService/Ping`. */
+  /** Entry point, and method or endpoint, such as `rest pinfold.platform.ping.v2.PingService/Ping`. */
   target: string
   caller: string
   shape: string
-  /** True for inputs that the short version always sends. It also sends one other input for each target, and no rare ones. */
+  /** True if the short version always sends this input. It also sends one other input for each target, but no rare one. */
   isSpecial?: boolean
   isRare?: boolean
-  /** Makes the request; its result sends the request, and may be called several times. */
+  /** Builds the request. Returns a function that sends it and may be called several times. */
   prepare(): () => Promise<Sent>
 }
 
@@ -19,7 +19,10 @@ export type Finding = { input: Input; cost: Cost; sent: Sent }
 
 export const most = { turnMs: 100, heapBytes: 16 * 1024 * 1024, heapTimes: 20, tries: 3 }
 
-/** Sends one input up to three times; garbage of earlier requests is out of the way from the second time on. A limit counts as exceeded when it was exceeded each time. */
+/**
+ * Sends one input up to three times. An input exceeds a limit only if it does so each time. From the second time on, garbage of
+ * earlier requests is collected first.
+ */
 export async function judge(
   server: Measured,
   input: Input,

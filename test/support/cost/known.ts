@@ -1,10 +1,10 @@
-// Inputs that exceed a limit today, each with the reason. An entry that no longer exceeds a limit is reported.
+// Inputs that exceed a limit today, each with the reason. The guard reports an entry that no longer does.
 
 import { isImport } from '#api/message-limits.ts'
 import { endpoints } from './methods.ts'
 
 export type Known = {
-  /** Matches `TARGET by CALLER: SHAPE`. */
+  /** Pattern for `TARGET by CALLER: SHAPE`. */
   input: RegExp
   reason: string
 }

@@ -1,4 +1,4 @@
-// Inputs of the services of gRPC that a library answers: health and reflection. Both are open to everybody.
+// Inputs for the gRPC services health and reflection, which come from a library. Both need no authentication.
 import { reflectionMethods } from '#api/naming/reflection.ts'
 import { Health } from '#gen/grpc/health/v1/health_pb.ts'
 import type { Input } from './input.ts'
@@ -17,7 +17,7 @@ export const libraryTargets: readonly string[] = methods.map(({ path }) => `grpc
 const bytes = 64 * 1024 - 16
 const large = 4 * 1024 * 1024 - 16
 
-/** One text in the field with this number. */
+/** A message with one text in the field of this number. */
 function text(number: number, length: number): Buffer {
   const size = Buffer.from([(length & 0x7f) | 0x80, ((length >> 7) & 0x7f) | 0x80, length >> 14])
   return Buffer.concat([Buffer.from([(number << 3) | 2]), size, Buffer.alloc(length, 'a')])

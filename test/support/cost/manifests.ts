@@ -10,7 +10,7 @@ const digest = (at: number): string => `sha256:${at.toString(16).padStart(64, '0
 const annotations = (count: number, value = ''): Record<string, string> =>
   Object.fromEntries(list(count, (at) => [at.toString(36), value]))
 
-/** `known` is a manifest that is there, and `blob` that of a blob of two bytes. */
+/** `known` is a stored manifest. `blob` is the digest of a stored blob of two bytes. */
 export function manifests(known: { digest: string; size: number }, blob: string): Record<string, () => string> {
   const config = { mediaType: 'application/vnd.oci.image.config.v1+json', digest: blob, size: 2 }
   const image = (more: object): string =>

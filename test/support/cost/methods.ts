@@ -1,5 +1,5 @@
-// Inputs of the methods of the API: the largest requests over REST and gRPC, made from the descriptors and from one valid
-// request of each method.
+// Inputs for the methods of the API: the largest requests over REST and gRPC. They are made from the descriptors, and from one
+// valid request of each method.
 import { create, type DescMethod, toBinary } from '@bufbuild/protobuf'
 import { buildEndpoints, type Endpoint, isStreaming } from '#api/methods.ts'
 import { services } from '#api/services.ts'
@@ -16,21 +16,21 @@ import type { Wire } from './wire.ts'
 const maxBodyBytes = 4 * 1024 * 1024
 const maxQueryBytes = 100 * 1024
 const maxPathBytes = 12 * 1024
-/** Just below the limit on members of a request. */
+/** Number of members just below the limit for a request. */
 const manyMembers = 19_900
-/** Room for everything around the value that fills a request. */
+/** Bytes that are reserved for the rest of a request beside the value that fills it. */
 const margin = 4096
 
 export const endpoints: readonly Endpoint[] = buildEndpoints(services)
 
 export type Base = { endpoint: Endpoint; call: PlayedCall; bytes: Buffer; facts: Facts; wire: Wire }
 
-/** Deletions come last, since a successful request deletes resources that others need. */
+/** Deletions are sent last, since they delete resources that other requests need. */
 export function methodInputs(facts: Facts, wire: Wire): Input[] {
   return basesOf(facts, wire).flatMap((base) => [...grpcInputs(base), ...restInputs(base)])
 }
 
-/** Valid requests in the order of the reference. Methods that it leaves out get an empty one, at the end. */
+/** Valid requests, in the order of the reference. A method that the reference omits gets an empty request, at the end. */
 export function basesOf(facts: Facts, wire: Wire): Base[] {
   const byName = new Map(endpoints.map((endpoint) => [shortName(endpoint.method.fullName), endpoint]))
   const first = new Map(facts.calls.toReversed().map((call) => [call.method, call]))
@@ -99,7 +99,7 @@ function usefulSpots({ input }: DescMethod): Spot[] {
 
 type Room = { budget: number; elementBytes: number; at: number; base: unknown }
 
-/** The ways to fill a field: with one text, with elements, with copies of a valid element, with entries. */
+/** Ways to fill a field: one text, many elements, copies of a valid element, or entries of a map. */
 function fillings(spot: Spot, { budget, elementBytes, at, base }: Room): [shape: string, make: () => Filling][] {
   const { field } = spot
   const found: [string, () => Filling][] = []
@@ -125,7 +125,7 @@ function fillings(spot: Spot, { budget, elementBytes, at, base }: Room): [shape:
   return found
 }
 
-/** Value of a field in the valid request. */
+/** Value of a field in the valid request of the method. */
 function baseAt(request: Json, { path, field }: Spot): unknown {
   let at: unknown = request
   for (const step of [...path, field]) {
@@ -140,12 +140,12 @@ function freeNumber({ fields }: DescMethod['input']): number {
   throw new Error('the contract has a message without a free number below 16')
 }
 
-/** Varints of a field that the contract does not have: two bytes each. */
+/** Numbers in a field that the contract does not have. Each takes two bytes. */
 function unknownFields(desc: DescMethod['input'], bytes: number): Buffer {
   return Buffer.alloc(bytes - (bytes % 2), Buffer.from([freeNumber(desc) << 3, 0]))
 }
 
-/** Groups within groups, which a reader may follow to any depth. */
+/** Protobuf groups inside of groups, to any depth. */
 function unknownGroups(desc: DescMethod['input'], bytes: number): Buffer {
   const number = freeNumber(desc)
   const half = Math.floor(bytes / 2)
@@ -171,7 +171,7 @@ function restInputs(base: Base): Input[] {
   const callers = callersOf(base)
   const generic = callers.flatMap((caller) => {
     const bodies = plain.body === undefined ? [] : Object.entries(jsonBodies)
-    // A caller who may not call the method is refused in the same way for every body.
+    // A caller without permission gets the same refusal for every body, so one body is enough.
     const some = caller.name === 'owner' ? bodies : bodies.slice(0, 3)
     return [
       input(caller, 'as it is', () => plain),
@@ -184,13 +184,13 @@ function restInputs(base: Base): Input[] {
   const fields = usefulSpots(desc).flatMap((spot, at) => {
     const budget = budgetOf(desc, call.request, spot)
     if (budget === 0) return []
-    // In a query each element repeats the name, and there may be 1,000.
+    // In a query, each element repeats the parameter name. A request may have 1,000 parameters.
     const elementBytes = budget < maxBodyBytes ? 130 : 3
     const isRare = budget === maxPathBytes
     const room = { budget: budget - margin, elementBytes, at, base: baseAt(call.request, spot) }
     return fillings(spot, room).map(([shape, make]): Input => {
       const filled = () => requestOf(desc, jsonWith(call.request, spot, make()))
-      // A path with such a value may belong to another method, or to none.
+      // With such a value, the path may belong to another method, or to none.
       return { ...input(callers[2]!, `${nameOf(spot)}: ${shape}`, filled), isRare }
     })
   })
@@ -202,7 +202,10 @@ function withParameters(path: string): string {
   return `${path}${path.includes('?') ? '&' : '?'}${pairs.join('&')}`
 }
 
-/** Largest size in bytes of a value in the part of the request that its field goes to. Returns 0 if JSON has no place for it. */
+/**
+ * Maximum size of a field's value in bytes, in the part of the request that contains the field. Returns 0 if JSON cannot contain
+ * the value.
+ */
 function budgetOf(desc: DescMethod, request: Json, spot: Spot): number {
   const marker = 'marker0123456789'
   try {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createMonitor } from './monitor.ts'
 
-/** Works until the thread has used the given milliseconds of CPU time. */
+/** Uses the processor until the thread has used the given milliseconds of CPU time. */
 function work(ms: number): void {
   const { user, system } = process.threadCpuUsage()
   const used = () => {
@@ -13,7 +13,7 @@ function work(ms: number): void {
   while (used() < ms);
 }
 
-test('reports the CPU time of the longest turn, and not the sum of several', async () => {
+test('reports the CPU time of the longest turn of the event loop, and not the sum of several turns', async () => {
   const monitor = createMonitor()
   monitor.begin({ exact: true })
   for (const ms of [60, 150, 60]) {
@@ -25,7 +25,7 @@ test('reports the CPU time of the longest turn, and not the sum of several', asy
   assert.ok(turnMs < 265, `${turnMs}`)
 })
 
-test('reports memory held within a turn, on the heap and in buffers', async () => {
+test('reports memory that was in use only during a turn, on the heap and in buffers', async () => {
   const monitor = createMonitor()
   for (const hold of [() => new Array(4_000_000).fill(0.5), () => Buffer.alloc(32 * 1024 * 1024, 1)]) {
     monitor.begin({ exact: true })
@@ -37,7 +37,7 @@ test('reports memory held within a turn, on the heap and in buffers', async () =
   }
 })
 
-test('counts nothing from earlier requests', async () => {
+test('does not report the costs of an earlier request', async () => {
   const monitor = createMonitor()
   monitor.begin({ exact: true })
   work(120)

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import v8 from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Highest values of one request. */
+/** Highest costs of one request. */
 export type Cost = {
-  /** CPU time of the longest turn, in milliseconds. */
+  /** CPU time of the longest turn of the event loop, in milliseconds. */
   turnMs: number
   /** Growth of the heap with its external buffers, in bytes. */
   heapBytes: number
 }
 
-/** Collects all garbage, also in a process without `--expose-gc`. */
+/** Collects all garbage, even if the process was started without `--expose-gc`. */
 function collect(): void {
   if (!globalThis.gc) {
     v8.setFlagsFromString('--expose-gc')
@@ -20,14 +20,17 @@ function collect(): void {
   void globalThis.gc()
 }
 
-/** A request leaves work behind that runs after its answer, such as metrics and log lines. */
+/** Time to wait for work that a request leaves for after its answer, such as metrics and log lines. */
 const settleMs = 2
-/** Turns shorter than this count together. With a shorter time the loop would run all the while, and take the processor from the client. */
+/**
+ * Turns shorter than this are measured together. If this time were shorter, the loop would never be idle, and would take
+ * processor time from the client.
+ */
 const boundaryMs = 1
 
 /**
- * Measures between `begin` and `end`. A turn ends where the loop comes to its timers. CPU time of the main thread
- * counts, since wall time also grows when other programs use the processor.
+ * Measures between `begin` and `end`. A turn ends when the event loop runs its timers. Measures CPU time of the main thread,
+ * since other programs make wall time longer.
  */
 export function createMonitor() {
   let isActive = false
@@ -46,7 +49,7 @@ export function createMonitor() {
     if (isActive) setTimeout(endTurn, boundaryMs)
   }
   return {
-    /** `exact` collects the garbage of earlier requests first, which takes longer than most requests. */
+    /** With `exact`, collects the garbage of earlier requests first. That takes longer than most requests. */
     begin({ exact }: { exact: boolean }): void {
       if (exact) collect()
       profiler = new v8.GCProfiler()
@@ -60,7 +63,7 @@ export function createMonitor() {
     async end(): Promise<Cost> {
       await sleep(settleMs)
       isActive = false
-      // A collection within a turn hides the memory that the turn has used until then.
+      // If garbage is collected during a turn, the memory that the turn has used before is not visible.
       const around = (profiler!.stop()?.statistics ?? []).flatMap(({ beforeGC, afterGC }) => {
         return [beforeGC, afterGC].map(({ heapStatistics: of }) => of.usedHeapSize + of.externalMemory)
       })
@@ -70,7 +73,10 @@ export function createMonitor() {
   }
 }
 
-/** Largest rise from a value to a later one. A collection of earlier garbage lowers the values in between. */
+/**
+ * Largest difference between a value and a later one. Values in between may be lower, if garbage of earlier requests is
+ * collected.
+ */
 function riseOf(values: readonly number[]): number {
   let [lowest, rise] = [Number.POSITIVE_INFINITY, 0]
   for (const value of values) {

@@ -1,4 +1,4 @@
-// Inputs of the two further ways to the methods: the console with its cookie, and the tools for agents.
+// Inputs for two other ways to call methods: the console with its cookie, and MCP.
 import { createTools, isTool, toolName } from '#api/mcp/tools.ts'
 import { requestOf } from '../../reference/run-calls.ts'
 import { jsonBodies } from './bodies.ts'
@@ -10,12 +10,12 @@ import type { Wire } from './wire.ts'
 const tools = createTools(endpoints)
 const served = endpoints.filter((endpoint) => endpoint.handler && isTool(endpoint))
 
-/** The tools that the server lists. */
+/** MCP tools that the server lists. */
 export const wayTargets: readonly string[] = (JSON.parse(tools.texts().list) as { name: string }[]).map(
   ({ name }) => `mcp tool ${name}`,
 )
 
-/** They end in the same handlers as the methods over REST, so the short version leaves them out. */
+/** These requests reach the same handlers as REST, so the short version leaves them out. */
 export function otherWays(facts: Facts, wire: Wire): Input[] {
   const ofConsole = { cookie: facts.cookie, origin: facts.url, 'sec-fetch-site': 'same-origin' }
   const ofAgent = { authorization: `Bearer ${facts.tokens.operator}`, 'content-type': 'application/json' }

@@ -1,4 +1,4 @@
-// Selection of the inputs that are sent: all of them, or in the short version a few for each method and entry point.
+// Selection of the inputs to send: all of them or, in the short version, a few for each method and entry point.
 
 import { httpOf } from '../../../scripts/openapi-annotations.ts'
 import { declaredKinds, doorInputs } from './entry-points.ts'
@@ -9,14 +9,14 @@ import { otherWays, wayTargets } from './other-ways.ts'
 import type { Facts } from './server.ts'
 import type { Wire } from './wire.ts'
 
-/** Everything that there is, in the order in which it is sent. */
+/** All inputs, in the order in which they are sent. */
 export function allInputs(facts: Facts, wire: Wire): Input[] {
   return [...otherWays(facts, wire), ...methodInputs(facts, wire), ...libraryInputs(wire), ...doorInputs(facts, wire)]
 }
 
 /**
- * Selects the special inputs and one other for each target: some get a common shape, the others one of their own. A method with
- * REST and gRPC gets its other inputs alternately over each.
+ * Selects all special inputs, and one other input for each target. Some targets get a shape that all have, others a shape of
+ * their own. A method with REST and gRPC gets inputs for one of the two, alternately.
  */
 export function someInputs(inputs: readonly Input[]): Input[] {
   const common = inputs.filter(({ isRare }) => !isRare)
@@ -27,7 +27,7 @@ export function someInputs(inputs: readonly Input[]): Input[] {
     const [, all] = ways[at % ways.length]!
     const others = all.filter(({ isSpecial }) => !isSpecial)
     if (others.length === 0) return always
-    // The shapes that all have come first. The step is prime, so that it reaches each of them.
+    // Shapes that all targets have come first. The step is a prime number, so every shape is selected for some target.
     const among = at % 4 < 2 ? Math.min(others.length, shared) : others.length
     return [...always, others[(Math.floor(at / 4) * 11) % among]!]
   })
@@ -35,7 +35,7 @@ export function someInputs(inputs: readonly Input[]): Input[] {
 
 const shared = 15
 
-/** Targets that must have an input, from the descriptors and from the declarations of the entry points. */
+/** Targets that must have an input. They come from the descriptors and from the declarations of the entry points. */
 export function requiredTargets(facts: Facts): string[] {
   const methods = endpoints.flatMap(({ method, desc, handler }) => {
     if (!handler) return []
@@ -50,7 +50,7 @@ export function requiredTargets(facts: Facts): string[] {
   return [...methods, ...kinds, ...libraryTargets, ...wayTargets]
 }
 
-/** Required targets without an input. */
+/** Targets that must have an input but have none. */
 export function missingTargets(facts: Facts, inputs: readonly Input[]): string[] {
   const has = new Set(inputs.map(({ target }) => target))
   return requiredTargets(facts).filter((target) => !has.has(target))
@@ -58,12 +58,12 @@ export function missingTargets(facts: Facts, inputs: readonly Input[]): string[]
 
 type Reached = readonly { transport: string; method: string }[]
 
-/** Declared methods that the server has not counted. A method counts wherever it was called. */
+/** Declared methods that no request has reached, by the server's own metrics. A request through any entry point is enough. */
 export function unreached(facts: Facts, reached: Reached): string[] {
   const methods = new Set(endpoints.map(({ method }) => method.name))
   const nameOf = (transport: string, method: string) => (methods.has(method) ? method : `${transport} ${method}`)
   const counted = new Set(reached.map(({ transport, method }) => nameOf(transport, method)))
-  // The protocol's own methods of the tools have inputs in mcpBodies.
+  // Methods of the MCP protocol itself have their inputs in mcpBodies.
   const declared = facts.doors.flatMap(({ transport, methods }) => methods.map((method) => nameOf(transport, method)))
   const withoutHandler = endpoints.filter(({ handler }) => !handler).map(({ method }) => method.name)
   return [...new Set(declared)].filter((one) => !counted.has(one) && !withoutHandler.includes(one))

@@ -1,4 +1,4 @@
-// Parent side of the measured server: starts it, and measures one request at a time.
+// Parent process of the measured server. It starts the server, and measures one request at a time.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -39,14 +39,14 @@ export async function startMeasured() {
   return {
     facts: facts as Facts,
     pid: child.pid!,
-    /** Costs of the work between the start of `send` and its end. */
+    /** Costs of the server between the start and the end of `send`. */
     async measure<T>(send: () => Promise<T>, exact = true): Promise<{ cost: Cost; answer: T }> {
       await ask({ type: 'begin', exact }, 'begun')
       const answer = await Promise.race([send(), ended])
       const { cost } = await ask({ type: 'end' }, 'cost')
       return { cost, answer }
     },
-    /** Requests that the server has counted, by entry point and method. */
+    /** Number of requests in the server's metrics, by entry point and method. */
     reached: async () => (await ask({ type: 'reached' }, 'reached')).requests,
     errors: () => errors,
     async [Symbol.asyncDispose]() {

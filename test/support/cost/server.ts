@@ -1,6 +1,5 @@
-// Server whose costs are measured. It runs in a process of its own, so that its event loop and heap have no other work. The
-// process plays the calls of the reference first, so that requests find resources. It takes commands as messages of its parent
-// process.
+// Server whose costs are measured. It has a separate process, so its event loop and heap have no other work. It first runs the
+// calls of the reference, so that requests find resources. The parent process sends commands as messages.
 
 import { openApi } from '#api/entry-point.ts'
 import { buildEndpoints } from '#api/methods.ts'
@@ -17,10 +16,10 @@ import { groupSchema, scimClient, userSchema } from '../scim.ts'
 import { localUpstreams } from '../upstream.ts'
 import { type Cost, createMonitor } from './monitor.ts'
 
-/** Call of the reference with the uids of this server; `token` is that of its caller. */
+/** Call of the reference with the uids of this server. `token` belongs to the caller of the call. */
 export type PlayedCall = { method: string; request: Json; token: string | undefined }
 
-/** Everything that requests to the server need to know. */
+/** Data of the server that requests need. */
 export type Facts = {
   port: number
   host: string
@@ -28,18 +27,18 @@ export type Facts = {
   calls: PlayedCall[]
   /** Methods that each entry point declares for the metrics. */
   doors: { transport: string; methods: readonly string[] }[]
-  /** Bearer tokens of the API. */
+  /** Bearer tokens for the API. */
   tokens: { operator: string; owner: string; stranger: string }
-  /** Bearer tokens of the registry. */
+  /** Bearer tokens for the registry. */
   registryTokens: { operator: string; stranger: string }
-  /** Cookie of the operator's session in the console. */
+  /** Cookie of the operator's console session. */
   cookie: string
-  /** Endpoint of an identity provider, and the ids of a person and of a group there. */
+  /** SCIM endpoint of an identity provider, with the ids of a user and of a group. */
   scim: { path: string; token: string; user: string; group: string }
-  /** Path of an upload that has begun. */
+  /** Path of an unfinished upload. */
   upload: string
   organization: string
-  /** Repository with images, its uid two digests, and the size of the first. */
+  /** Repository with images: its uid, two digests, and the size of the first image. */
   repo: { uid: string; name: string; digests: string[]; size: number }
   /** Digest of a blob of two bytes in that repository. */
   blob: string
@@ -54,7 +53,7 @@ export type Report =
 
 const tell = (report: Report): void => void process.send!(report)
 
-/** The upstream of the reference, which the jobs ask. Here it is a port of this machine without a listener. */
+/** Replaces the upstream of the reference by a port of this machine on which nothing listens. */
 function withUpstream([method, template, ...rest]: Call): Call {
   const text = JSON.stringify(template).replaceAll('https://registry.example.com', 'https://127.0.0.1:1')
   return [method, JSON.parse(text), ...rest]
@@ -70,7 +69,8 @@ async function play(world: World): Promise<PlayedCall[]> {
     await note(call)
     await run(world, call, {})
   }
-  // The test sends the deletions. Their requests leave out resources that only an earlier deletion creates.
+  // Deletions are only recorded here, since the test sends them. If a deletion needs a resource that only an earlier one creates,
+  // its request is empty.
   for (const call of deletions) {
     await note(call).catch(() => played.push({ method: call[0], request: {}, token: undefined }))
   }
@@ -143,7 +143,7 @@ async function factsOf(world: World): Promise<Facts> {
 }
 
 const log = noteKey('log.example.com', 'log', newKeyPair().publicKey)
-/** Budgets of main-thread time would refuse the measured requests; 100 percent turns them off. */
+/** Budgets for main-thread time would refuse the measured requests. The value 100 percent disables them. */
 const noBudgets = { budgetCallerPercent: 100, budgetOrganizationPercent: 100 }
 const world = await startWorld({
   ...noBudgets,
@@ -153,7 +153,7 @@ const world = await startWorld({
   securityContact: 'mailto:security@example.com',
   jobs,
 })
-// Rate limits would answer before the work that is measured.
+// Rate limits would refuse requests before the work that is measured.
 Object.assign(world.pinfold.app.limits, { check() {}, look() {} })
 const monitor = createMonitor()
 process.on('message', (command: Command) => {

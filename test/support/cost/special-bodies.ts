@@ -1,4 +1,4 @@
-// Bodies of SCIM and of the tools for agents, at their own limits.
+// Bodies for SCIM and MCP, at the limits of these protocols.
 import { groupSchema, patchSchema, userSchema } from '../scim.ts'
 import { jsonBodies } from './bodies.ts'
 
@@ -31,12 +31,12 @@ export const scimBodies: Record<string, () => string> = {
 }
 
 const team = (more: object): string => JSON.stringify({ schemas: [groupSchema], displayName: 'team', ...more })
-/** ID in the form of those of people, which belongs to no one. */
+/** Well-formed id of a user that does not exist. */
 const idOf = (at: number): string => `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
 const members = (count: number): object[] => list(count, (at) => ({ value: idOf(at) }))
 const ofMember = (at: number): string => `members[value eq "${idOf(at)}"]`
 
-/** A request about a group holds more values than one about a person, since it names its members. */
+/** A request for a group contains more values than one for a user, since it lists the members. */
 export const scimGroupBodies: Record<string, () => string> = {
   'as many values as a group has': () => team({ values: list(9900, (at) => at) }),
   'as many attributes as a group has': () => team(Object.fromEntries(list(9900, (at) => [at.toString(36), 0]))),

@@ -1,13 +1,13 @@
-// Fields of a request message, and the largest values for them: as bytes of a message and as JSON.
+// Fields of a request message, with the largest values for them as protobuf and as JSON.
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import type { Json } from '../pinfold.ts'
 
-/** Field with the path of fields to it; all fields of the path are messages or lists of messages. */
+/** Field and the path of fields to it. All fields of the path are messages or lists of messages. */
 export type Spot = { path: readonly DescField[]; field: DescField }
 
 const deepest = 5
 
-/** Every field of a request, also those inside of its messages. */
+/** All fields of a request, including those of nested messages. */
 export function spotsOf(desc: DescMessage, path: readonly DescField[] = []): Spot[] {
   return desc.fields.flatMap((field) => {
     const inner = isMessages(field) && path.length < deepest ? spotsOf(field.message!, [...path, field]) : []
@@ -15,20 +15,20 @@ export function spotsOf(desc: DescMessage, path: readonly DescField[] = []): Spo
   })
 }
 
-/** Name of the field in the contract's words, such as `repo.description`. */
+/** Name of the field in the contract, such as `repo.description`. */
 export function nameOf({ path, field }: Spot): string {
   return [...path, field].map(({ name }) => name).join('.')
 }
 
 const isList = (field: DescField): boolean => field.fieldKind === 'list'
-/** Well-known types are read from one text. */
+/** A well-known type is a single text in JSON. */
 const isPlain = ({ message }: DescField): boolean => message?.typeName.startsWith('google.protobuf.') ?? false
 
 function isMessages(field: DescField): boolean {
   return field.fieldKind !== 'map' && field.message !== undefined && !isPlain(field)
 }
 
-/** True if JSON has one text for the field: strings, masks, times and durations. */
+/** True if the field is a single text in JSON: strings, field masks, times and durations. */
 export function isText(field: DescField): boolean {
   if (field.fieldKind === 'message' && isPlain(field)) return true
   return field.fieldKind !== 'map' && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES)
@@ -51,7 +51,7 @@ function varint(value: number): Buffer {
 
 const tag = ({ number }: DescField, wireType: number): Buffer => varint(number * 8 + wireType)
 
-/** One length-delimited value of a field. */
+/** One length-delimited value of a field, in protobuf. */
 function delimited(field: DescField, bytes: Buffer): Buffer {
   return Buffer.concat([tag(field, 2), varint(bytes.length), bytes])
 }
@@ -74,10 +74,10 @@ function plainText(field: DescField, text: string): Buffer {
   return delimited(field, Buffer.concat([Buffer.from([0x0a]), varint(bytes.length), bytes]))
 }
 
-/** Bytes of a message that has nothing but this field; appended to another message they are merged into it. */
+/** Bytes of a message with only this field. If they are appended to another message, the field is merged into it. */
 export function bytesOf({ path, field }: Spot, filling: Filling, toBytes?: (value: unknown) => Buffer): Buffer {
   let bytes: Buffer
-  // Field 1 of a mask is its paths. In times it is a number, so that the message cannot be read.
+  // Field 1 of a field mask is its paths. In a time, field 1 is a number, so this message is invalid.
   if (filling.kind === 'text')
     bytes = isPlain(field) ? plainText(field, filling.text) : delimited(field, Buffer.from(filling.text))
   else if (filling.kind === 'copies') {
@@ -98,7 +98,7 @@ function widthOf({ scalar }: DescField): number {
   return scalar === ScalarType.FLOAT || scalar === ScalarType.FIXED32 || scalar === ScalarType.SFIXED32 ? 4 : 1
 }
 
-/** The same request as JSON with this field filled. */
+/** The same request in JSON, with this field filled. */
 export function jsonWith(request: Json, { path, field }: Spot, filling: Filling): Json {
   const whole = structuredClone(request)
   let owner = whole
@@ -120,7 +120,7 @@ function valueFor(field: DescField, filling: Filling): unknown {
   return Object.fromEntries(Array.from({ length: filling.count }, (_, at) => [at.toString(36), emptyOf(field)]))
 }
 
-/** Shortest JSON of one element. */
+/** Shortest JSON for one element of the field. */
 function emptyOf(field: DescField): unknown {
   if (isPlain(field)) return field.message!.typeName.endsWith('Duration') ? '0s' : '2026-01-01T00:00:00Z'
   if (field.message) return {}

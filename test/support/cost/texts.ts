@@ -1,4 +1,4 @@
-// Texts that fill a field: the longest, and such as are expensive to match, to split or to read.
+// Texts that fill a field: the longest ones, and those that are expensive to match, split or parse.
 
 export type Text = { name: string; make: () => string }
 
@@ -19,12 +19,12 @@ const worst: Record<string, (bytes: number) => string> = {
   'letters of many bytes': (bytes) => 'é'.repeat(Math.floor(bytes / 2)),
 }
 
-/** Sizes that a check of the length may allow. */
+/** Lengths that a field's own limit may allow. */
 const sizes = [64, 256, 1000, 4000, 64_000]
-/** Fields whose text is read by a parser or becomes a pattern. */
+/** Fields whose text is parsed or used as a pattern. */
 const parsed = /pattern|allow|deny|match|filter|query|expression|order|mask|glob|regex|range|purl|constraint/
 
-/** Other shapes for each field; `at` is its place among all. A field that is parsed gets them all. */
+/** Other shapes for a field; `at` is its position among all fields. A parsed field gets all shapes. */
 export function textsFor(field: string, budget: number, at: number): Text[] {
   const shaped = Object.entries(worst).flatMap(([shape, make]) =>
     [...sizes.filter((size) => size < budget), budget].map(

@@ -1,10 +1,10 @@
-// Requests of the cost guard on the wire: HTTP/1.1 and gRPC, with bodies that are bytes already.
+// Requests of the cost guard over HTTP/1.1 and gRPC. Their bodies are bytes.
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import http2 from 'node:http2'
 import { gzipSync } from 'node:zlib'
 
-/** `status` is the HTTP status or the code of gRPC; `bytes` were sent over the wire. */
+/** `status` is the HTTP or gRPC status. `bytes` is the number of bytes that were sent. */
 export type Sent = { status: string; bytes: number; text: string }
 
 export type HttpRequest = {
@@ -12,7 +12,7 @@ export type HttpRequest = {
   path: string
   headers?: Record<string, string>
   body?: Buffer | string
-  /** Sends the body in chunks of the given number of bytes. */
+  /** Size of the chunks of the body in bytes. */
   chunkBytes?: number
 }
 
@@ -21,7 +21,7 @@ export type GrpcRequest = {
   token?: string | undefined
   message: Buffer
   isCompressed?: boolean
-  /** Gives up after the first message of the answer. */
+  /** Cancels the call after the first message of the answer. */
   isStream?: boolean
 }
 
@@ -48,7 +48,7 @@ export function openWire(port: number) {
       const req = request({ host: '127.0.0.1', port, agent, method: verb, path, headers: head })
       const answered = new Promise<{ status: string; text: string }>((resolve) => {
         req.setTimeout(deadlineMs, () => req.destroy(new Error('no answer')))
-        // A refusal may close the connection while the body is still being sent.
+        // The server may refuse the request and close the connection while the body is still being sent.
         req.on('error', (error) => resolve({ status: 'closed', text: error.message }))
         req.once('response', (res) => {
           let text = ''
@@ -95,12 +95,12 @@ export function openWire(port: number) {
       stream.on('data', () => {
         if (isStream) stream.close()
       })
-      // The refusal arrives while the message is still being sent, and the rest of the message is not read.
+      // The server may refuse the call while the message is still being sent. It does not read the rest.
       stream.on('end', () => stream.close(http2.constants.NGHTTP2_CANCEL))
       stream.setTimeout(deadlineMs, () => stream.close())
       stream.end(Buffer.concat([prefix, body]))
       if (!stream.destroyed) await once(stream, 'close').catch(() => {})
-      // Bytes of a refused call that the server has not read stay in the window of the connection.
+      // Bytes of a refused call that the server has not read use up the window of the connection, so the connection is closed.
       if (body.length > 16_384) session?.destroy()
       return { status: code, bytes: body.length + 5 + path.length + (token?.length ?? 0), text }
     },
