@@ -1,5 +1,5 @@
-// The pages of people in a real Chromium, against a real server and a real provider: signing in, invites, devices, the operator's
-// link, and axe on every page. PINFOLD_TEST_CHROMIUM names the browser.
+// Sign-in pages in a real Chromium, with a real server and a real identity provider: sign-in, invitations, devices, the
+// operator's link, and axe on every page. PINFOLD_TEST_CHROMIUM names the browser.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContext, Page } from 'playwright-core'
@@ -11,7 +11,7 @@ const checks = createChecks()
 const { check } = checks
 const watched = { complaints: [] as string[], foreign: [] as string[] }
 
-/** Signs in by the form, with the name of the organization. */
+/** Signs in with the form, by the name of the organization. */
 async function signIn(page: Page): Promise<void> {
   await page.getByLabel(/Name of your organization/).fill('acme.example')
   await page.getByRole('button', { name: 'Continue' }).click()
@@ -43,7 +43,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await audit(page)
     const [cookie] = (await context.cookies(url)).filter(({ name }) => name === 'pinfold')
     expect(cookie?.httpOnly === true && cookie.sameSite === 'Lax', cookie)
-    // The page goes on to the provider by itself; without an answer from there it stays for as long as it is looked at.
+    // The page redirects to the provider by itself. Without an answer of the provider, the page stays, so it can be checked.
     await page.route(`${scene.company.url}/**`, (asked) => asked.fulfill({ status: 204 }))
     const ahead = page.waitForRequest((asked) => asked.url().startsWith(scene.company.url))
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -18,7 +18,7 @@ type Values = Record<string, any>
 const chart = join(project, 'examples/chart')
 const least = { image: { repository: 'registry.example.com/tools/pinfold' }, url: 'https://registry.example.com' }
 const withPostgres = { ...least, database: { existingSecret: 'db' }, masterKey: { existingSecret: 'master' } }
-/** Values of the secrets of a cluster. */
+/** Values for the secrets of a cluster. */
 const secretValues: Record<string, string> = {
   PINFOLD_DATABASE: 'postgres://pinfold@db/pinfold',
   PINFOLD_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
@@ -51,7 +51,7 @@ const templateOf = (objects: Values[], kinds = ['Deployment', 'StatefulSet']): V
   objects.find(({ kind }) => kinds.includes(kind))!.spec.template
 const podOf = (objects: Values[]) => templateOf(objects).spec
 
-/** The settings of the pod, as the server would read them. */
+/** Settings of the pod, read as the server reads them. */
 function configOf(objects: Values[], pod = podOf(objects)) {
   const env = pod.containers[0].env as { name: string; value?: string; valueFrom?: object }[]
   assert.equal(new Set(env.map(({ name }) => name)).size, env.length, 'a variable is there twice')
@@ -286,7 +286,7 @@ check('every setting that the chart has no value of its own for can be set', () 
     assert.equal(env.find(({ name }: Values) => name === one.env).value ?? '', one.default, one.env)
 })
 
-/** Settings of the chart with all of its own values in use. */
+/** Settings of the chart if all of its own values are set. */
 function configOwn(): string[] {
   const objects = render({ ...withPostgres, tls: { existingSecret: 'tls' }, metrics: { enabled: true } })
   return podOf(objects)

@@ -1,5 +1,5 @@
-// A receiver of events made with the Go SDK of CloudEvents, against deliveries of a real server. It has to be on the PATH as
-// `cloud-events` (built from the folder of that name).
+// Receiver of webhooks made with the CloudEvents SDK for Go, which gets deliveries of a real server. The program is built from
+// the folder `cloud-events` and must be on the PATH.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { startIssuer } from '../support/fake-issuer.ts'
@@ -21,7 +21,7 @@ const sink = (await lines.next()).value as string
 const seen: Json[] = []
 const groupMade = 'dev.pinfold.api.iam.group.created.v1'
 
-/** Reads until such an event has come, in whichever order they come; ends the run after two minutes. */
+/** Waits for an event that matches, in any order of events. Fails the run after two minutes. */
 async function until(type: string, source = ''): Promise<void> {
   const isIt = ({ Type, Source }: Json) => Type === type && String(Source).endsWith(source)
   const late = setTimeout(() => {
@@ -77,7 +77,7 @@ try {
   await issuer[Symbol.asyncDispose]()
 }
 
-/** Go writes the keys of a map in their order. */
+/** Go sorts the keys of a map when it writes JSON. */
 function order(of: Record<string, string>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(of).sort(([a], [b]) => (a < b ? -1 : 1))))
 }

@@ -1,4 +1,4 @@
-// Changes in the console, in a real Chromium. Each change is made on the screen and looked up in the API.
+// Changes made on the screens of the console, in a real Chromium. The API then shows whether each change was stored.
 import type { Page } from 'playwright-core'
 import { type Check, expect, type Opened, settled } from '../support/chromium.ts'
 import type { ConsoleScene } from '../support/console-scene.ts'
@@ -6,9 +6,9 @@ import type { ConsoleScene } from '../support/console-scene.ts'
 export type Kit = {
   check: Check
   scene: ConsoleScene
-  /** A browser in which the operator is signed in. */
+  /** Browser in which the operator is signed in. */
   asOperator: () => Promise<Opened>
-  /** Opens an address of the console, and waits until nothing is loading any more. */
+  /** Opens an address of the console, and waits until everything is loaded. */
   goTo: (page: Page, path: string) => Promise<void>
 }
 
@@ -37,8 +37,8 @@ async function checkRetention({ check, scene, asOperator, goTo }: Kit): Promise<
     await goTo(page, `/ui/g/${scene.orgName}/payments/~/promises`)
     await page.getByText('New retention policy').click()
     await page.getByLabel('Name', { exact: true }).first().fill('made here')
-    // The tags do not exist. Dates that the rule gives would stay after its deletion, and the checks below need manifests that
-    // nothing keeps.
+    // The patterns match no tag. Retention dates would stay after the rule is deleted, and the checks below need manifests that
+    // can be deleted.
     await page.getByLabel('Tags (one per line)').first().fill('frozen-.*')
     await page.getByLabel(/^Days to keep a digest/).fill('30')
     await page.getByRole('button', { name: 'Create', exact: true }).first().click()
@@ -50,7 +50,7 @@ async function checkRetention({ check, scene, asOperator, goTo }: Kit): Promise<
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('State').selectOption('ENFORCE')
     await dialog.getByRole('button', { name: 'Edit' }).click()
-    // Its choices, one of which is called as the state that is waited for, stand in the row.
+    // The row has a selection field. One of its choices has the same text as the state that the check waits for.
     await dialog.waitFor({ state: 'detached' })
     await rowOf(page, 'made here').filter({ hasText: 'enforced' }).waitFor()
     expect((await rulesOf())[0].mode === 'ENFORCE' && (await rulesOf())[0].keepDaysAfter === 30, await rulesOf())
@@ -344,7 +344,7 @@ async function checkProviders({ check, scene, asOperator, goTo }: Kit): Promise<
     await dialog.waitFor({ state: 'detached' })
     const { body } = await operator.get(path)
     expect(body.oidc.groupsClaim === 'teams' && body.oidc.clientId === scene.oidc.clientId, body)
-    // It still signs people in, so the secret is the one that it was.
+    // Sign-in still works, so the stored secret was not changed.
     scene.somebody()
     expect((await scene.open()).get('error') === null, 'the provider does not let anybody in any more')
 

@@ -1,4 +1,4 @@
-// More of what people do in the console, in a real Chromium: proofs, plans, gates that are tried out, and the keys of the timeline.
+// More tasks of console users, in a real Chromium: proofs, deletion plans, policies in dry run, and keys of the timeline.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
       const policy = await saveDownload(page, folder, () => press(page, 'Download keys'))
       const command = await page.getByText(/^pinfold tags verify /).innerText()
       expect(command.includes(proof.name) && command.includes(policy.name), command)
-      // As the page says it, but for where the files are.
+      // The command on the page, with the real paths of the files.
       const args = command.split(' ').slice(1)
       const files: Record<string, string> = { [proof.name]: proof.file, [policy.name]: policy.file }
       const checked = await runProcess(
@@ -80,13 +80,13 @@ async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void
   await check('a deletion plan is created, opened, and applied after the name is typed', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.orgName}/payments/worker?view=promises`)
-    // It is looked at again and again, each time later than the next look would be.
+    // The console polls this list. Each answer is delayed for longer than the time between two polls.
     await page.route(/\/retentionPlans\?/, (asked) => sleep(2000).then(() => asked.continue().catch(() => {})))
     await press(page, 'Create plan')
     const making = rowOf(page, 'being created')
     await making.waitFor()
     await runDuty(app, sweepRetention)
-    // It takes the place of the one before.
+    // The new state replaces the old one in the row of the plan.
     await making.waitFor({ state: 'detached' })
     const ready = rowOf(page, 'ready for review')
     await ready.waitFor()

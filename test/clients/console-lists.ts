@@ -1,5 +1,5 @@
-// Lists of more than a page, and the states of screens, in a real Chromium: second pages, subscriptions that are behind, slow
-// loading, and parts that cannot be read.
+// Lists of more than one page, and states of screens, in a real Chromium: second pages, late deliveries, slow loading, and parts
+// that cannot be read.
 import type { Page, Route } from 'playwright-core'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
 import { claimQueue, findQueue, releaseQueue } from '#domains/events/routing/queues.store.ts'
@@ -9,7 +9,7 @@ import type { Kit } from './console-changes.ts'
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click()
 
-/** Before the plan of the scene is applied. */
+/** Must run before the plan of the scene is applied. */
 export async function checkLists(kit: Kit): Promise<void> {
   await checkPages(kit)
   await checkStates(kit)
@@ -60,7 +60,7 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
     const [{ uid }] = (await operator.get(`/events/v2/subscriptions?uidp.childrenOf=${scene.org.uid}`)).body
       .subscriptions
     await operator.post(`/events/v2/subscriptions/${uid}:sendTest`, {})
-    // Another one with the same name.
+    // Another subscription with the same name.
     const twin = await seed.subscription(scene.org.uid)
     await using _ = {
       [Symbol.asyncDispose]: async () => void (await operator.delete(`/events/v2/subscriptions/${twin.uid}`)),
@@ -116,7 +116,7 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
   })
 }
 
-/** Asks for what comes next until there is nothing more, or a dozen times. */
+/** Presses the button for more until it is gone, at most twelve times. */
 async function pressAll(page: Page): Promise<void> {
   const more = page.getByRole('button', { name: /^Show (?:more|older)$/ })
   const regions = page.locator('main [role=region]')
@@ -137,7 +137,7 @@ async function checkCatchUp({ check, scene, asOperator, goTo }: Kit): Promise<vo
       await operator.patch(`/registry/v2/repos/${scene.repo.uid}`, { description })
     }
     while ((await app.db.tx((tx) => route(app, tx, '', ''))).isMore) {
-      // The next batch.
+      // Routes the next batch of events.
     }
     const { behindTime } = (await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body
     expect(Date.parse(behindTime) <= Date.now(), { behindTime })
@@ -168,7 +168,7 @@ async function checkCatchUp({ check, scene, asOperator, goTo }: Kit): Promise<vo
   })
 }
 
-/** If not all deliveries may wait at once, the page offers the rest until it has been sent. */
+/** If the queue is too small for all deliveries, the page offers a button until the rest is queued. */
 async function sendInParts(page: Page): Promise<void> {
   const bodies: Record<string, string>[] = []
   const full = { code: 9, message: '10000 deliveries wait already', details: [] }
@@ -195,7 +195,7 @@ async function sendInParts(page: Page): Promise<void> {
   await page.unroute('**/*:replay')
 }
 
-/** Nothing is delivered here: as if all events had been tried. */
+/** This server sends no deliveries, so the test marks all events as tried. */
 async function waitUntilCaughtUp({ pinfold: { app } }: Kit['scene'], uid: string): Promise<void> {
   const { id } = (await findSettings(app.db, uid))!.subscriber
   await app.db.tx(async (tx) => {
@@ -215,7 +215,7 @@ async function checkLive({ check, scene, asOperator, goTo }: Kit): Promise<void>
     await page.getByText('There have been no events since you started.').waitFor()
     const repo = await seed.repo(scene.folder.uid, { name: 'seen-live' })
     const row = page.getByRole('table', { name: 'Live events' }).getByRole('row').filter({ hasText: repo.uid })
-    // Nothing is delivered here, so nothing else puts what has happened into its order.
+    // This server sends no deliveries, so the test itself gives the events their positions.
     await app.db.tx((tx) => routeEverything(app, tx, app.clock().toISOString()))
     app.events.routed.notify()
     await row.filter({ hasText: 'repo.created' }).waitFor()
@@ -252,7 +252,7 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
         () => held.length,
         (seen) => seen > 0,
       )
-      // Some are not wanted any more.
+      // The page has aborted some of these requests.
       await Promise.all(held.map((asked) => asked.fulfill(away).catch(() => {})))
       held = []
     }

@@ -1,5 +1,4 @@
-// Commands that are copied from the console and given to a client, crane or else skopeo. Also the history of a repository that
-// follows another registry.
+// Commands that are copied from the console and run with a client: crane, or else skopeo. Also the history of a mirror.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +31,7 @@ export async function checkPins(kit: Kit): Promise<void> {
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-/** As people read it: `2 May 2026, 10:00 UTC`. */
+/** Time in the form of the console: `2 May 2026, 10:00 UTC`. */
 function shown(time: string): string {
   const at = new Date(time)
   return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${time.slice(11, 16)} UTC`
@@ -118,7 +117,7 @@ async function checkBlockedCopy({ check, scene, asOperator, goTo }: Kit): Promis
   })
 }
 
-/** The credential of a client, as Docker keeps it and as skopeo looks for it. */
+/** Credential file in Docker's form, at the path where skopeo looks for it. */
 function credentials(folder: string, host: string, token: string): Record<string, string> {
   const auth = Buffer.from(`_token:${token}`).toString('base64')
   mkdirSync(join(folder, 'docker'))
@@ -127,7 +126,9 @@ function credentials(folder: string, host: string, token: string): Record<string
   return { DOCKER_CONFIG: join(folder, 'docker'), REGISTRY_AUTH_FILE: file }
 }
 
-/** Output of a client that failed; empty if it succeeded. The server is in this process, so the wait must not block. */
+/**
+ * Output of a client that failed. Empty if the client succeeded. The server is in this process, so the wait must not block it.
+ */
 async function runClient(command: string, args: string[], env: Record<string, string | undefined>): Promise<string> {
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''

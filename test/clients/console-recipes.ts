@@ -1,4 +1,4 @@
-// The ten recipes of docs/reference/console.md, each with the keyboard alone, in a real Chromium: what is used is reached with Tab and keys.
+// The ten recipes of docs/reference/console.md in a real Chromium, with the keyboard only: Tab and other keys reach everything.
 import type { Locator, Page } from 'playwright-core'
 import { copied, expect, settled } from '../support/chromium.ts'
 import { roleUids } from '../support/pinfold.ts'
@@ -11,7 +11,7 @@ const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasTe
 const isFocused = (one: unknown): boolean =>
   one === (globalThis as unknown as { document: { activeElement: unknown } }).document.activeElement
 
-/** Goes on with Tab until the focus is there. */
+/** Presses Tab until the element has the focus. */
 async function tabTo(page: Page, wanted: Locator): Promise<void> {
   await wanted.waitFor()
   for (let i = 0; i < mostTabs; i++) {
@@ -32,7 +32,7 @@ async function type(page: Page, wanted: Locator, text: string): Promise<void> {
   await page.keyboard.type(text)
 }
 
-/** The search box of every screen, by its key. */
+/** Moves the focus to the search box with its key. */
 async function search(page: Page, text: string): Promise<void> {
   await page.locator('h1').focus()
   await page.keyboard.press('/')
@@ -100,7 +100,7 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await use(page, page.getByRole('link', { name: 'Explain access', exact: true }))
     await type(page, page.getByLabel('Identity UID'), viewer.uid)
     await tabTo(page, page.getByLabel('Action'))
-    // The fourth of them: to delete tags.
+    // The fourth choice: permission to delete tags.
     for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown')
     await use(page, page.getByRole('button', { name: 'Explain', exact: true }))
     await page.getByText(/^Not allowed:/).waitFor()
@@ -141,7 +141,7 @@ async function checkBuildsAndEvents({ check, scene, asOperator, goTo }: Kit): Pr
       .subscriptions[0]
     const waiting = async () => Number((await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body.waiting)
     const before = await waiting()
-    // The last of the choices: what was given up.
+    // The last choice: deliveries that were given up.
     await tabTo(page, page.getByLabel('Delivery status'))
     await page.keyboard.press('End')
     const list = page.getByRole('region', { name: /^Deliveries to/ }).locator('tbody')

@@ -1,4 +1,5 @@
-// Trusted signers in the console, in a real Chromium: trusted, shown with the findings that they hide, and no longer trusted.
+// Trusted signers in the console, in a real Chromium: a signer is trusted, shown with the findings that its statements hide, and
+// revoked.
 import type { Page } from 'playwright-core'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { envelopeOf, type Keys, keysOf, pemOf, pushAttestations, statementAbout } from '../support/attest.ts'

@@ -66,12 +66,12 @@ async function enterAsOperator(page: Page): Promise<void> {
 async function asOperator() {
   const opened = await fresh()
   await enterAsOperator(opened.page)
-  // Its keys do something once it is drawn.
+  // The keyboard shortcuts work only after the screen is drawn.
   await settled(opened.page)
   return opened
 }
 
-/** A person who signs in through the organization's provider for the first time, and gets its default role, a viewer. */
+/** A user who signs in through the organization's provider for the first time, and gets the default role, viewer. */
 async function enterAsViewer(page: Page): Promise<void> {
   scene.somebody()
   await page.goto(`${url}/ui/signin?org=${scene.orgName}`)
@@ -87,7 +87,7 @@ async function asViewer() {
 }
 
 await check("1: the operator's link opens the console once, usable within three seconds", async () => {
-  // Other work on the machine makes one try or another slow.
+  // Repeats a measurement, since other work on the machine makes single ones slow.
   const took = async () => {
     const { context, page } = await fresh()
     const began = performance.now()
@@ -352,12 +352,12 @@ await check('5: a pushed blob cannot run as a script of the origin', async () =>
     }
   })`)
   expect(ran === 'refused', ran)
-  // It was meant to complain.
+  // This screen is expected to log an error.
   watched.complaints.splice(before)
   await context.close()
 })
 
-/** One word for the file of a screen. */
+/** Name of the picture of a screen, as one word. */
 const fileOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
 for (const { name, path } of consoleScreens(scene)) {
@@ -419,11 +419,11 @@ await check('6: every screen is accessible for a person without access', async (
   await context.close()
 })
 
-/** Buttons that change something, by their labels. */
+/** Labels of buttons that change something. */
 const writes =
   /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust)/
 
-/** Screens with controls for the operator. */
+/** Screens that have controls for the operator. */
 const withControls = [
   ...[
     'Repository',

@@ -1,6 +1,6 @@
-// The container image: built twice, pushed to a real server and pulled from it, and started from its unpacked files. It runs as
-// an unprivileged user with a read-only root. The arm64 image is compared with it file by file. Needs root for the mounts, crane
-// on the PATH, and the tools of `npm run image`.
+// Check of the container image. It is built twice, pushed to a real server, pulled from it, and started from its unpacked files.
+// It runs as an unprivileged user with a read-only root. The arm64 image must have the same files. Needs root for the mounts,
+// crane on the PATH, and the tools of `npm run image`.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ function build(name: string): string {
 
 const blobOf = (digest: string) => readFileSync(join(layout, 'blobs/sha256', digest.slice('sha256:'.length)))
 
-/** Address of the registry and a token for it, as clients need them. */
+/** Address and token of the registry, in the form that clients need. */
 function registryOf(url: string, repo: string, token: string) {
   const ask = (method: string, path: string, init: RequestInit = {}) =>
     fetch(new URL(path, url), { method, ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } })
@@ -61,7 +61,7 @@ function registryOf(url: string, repo: string, token: string) {
   return { ask, push }
 }
 
-/** The files of an image as the registry has it. */
+/** Files of an image, read from the registry. */
 async function unpack(registry: ReturnType<typeof registryOf>, repo: string, digest: string): Promise<string> {
   const root = join(work, digest.slice('sha256:'.length, 20))
   mkdirSync(root)
@@ -75,7 +75,7 @@ async function unpack(registry: ReturnType<typeof registryOf>, repo: string, dig
   return root
 }
 
-/** All files below, as their path and what they are. */
+/** All files below a folder, each with its path and its type. */
 function filesOf(root: string, below = ''): Map<string, { mode: number; content: Buffer | undefined }> {
   const files = new Map<string, { mode: number; content: Buffer | undefined }>()
   for (const name of readdirSync(join(root, below))) {
@@ -88,7 +88,7 @@ function filesOf(root: string, below = ''): Map<string, { mode: number; content:
   return files
 }
 
-/** Runs in the image: its root read-only, only its data folder writable, no rights at all. */
+/** Runs a command in the image. The root is read-only, only the data folder is writable, and the process has no privileges. */
 const inside = `set -e
 mount --make-rprivate /
 mount --bind "$1" "$1"
@@ -108,7 +108,7 @@ async function tryRunning(root: string, config: { Entrypoint: string[]; Cmd: str
   const env = {
     ...Object.fromEntries(config.Env.map((line) => line.split(/=(.*)/).slice(0, 2))),
     PINFOLD_LISTEN: listen,
-    // Files that a command in the image keeps for clients outside of it.
+    // Files that a command in the image writes for clients outside of the image.
     DOCKER_CONFIG: '/var/lib/pinfold/docker',
   }
   const argumentsOf = (args: string[]) => ['--mount', 'sh', '-c', inside, 'sh', root, data, ...args]
@@ -145,7 +145,7 @@ console.log(JSON.stringify({ at, uid: process.getuid(), status: /CapEff:\\s*(\\w
   const healthy = pinfold('health')
   expect('the health check says that it is ready', healthy.status === 0, healthy.stderr)
 
-  // The first screen of the README, where the clients are outside.
+  // Runs the first commands of the README. The clients run outside of the image.
   const made = pinfold('orgs', 'create', 'acme', '--configure-docker')
   expect(
     'an organization is made, and clients are signed in, by a command in the image',
@@ -183,7 +183,7 @@ console.log(JSON.stringify({ at, uid: process.getuid(), status: /CapEff:\\s*(\\w
   expect('it ends with 0 when it is asked to', (await exited) === 0, output)
 }
 
-/** Each library that a file needs is in the image, and everything that runs is for its processor. */
+/** Checks that each library that a file needs is in the image, and that all programs are for the image's processor. */
 function checkPrograms(name: string, root: string, machine: RegExp): void {
   const files = filesOf(root)
   const libraries = new Set([...files.keys()].map((path) => path.slice(path.lastIndexOf('/') + 1)))
@@ -222,7 +222,7 @@ function compare(amd64: string, arm64: string): void {
   for (const [path, file] of one) {
     const name = general(path)
     const found = others.get(name)
-    // One for vectors of floating point, which only this processor has in Debian 12.
+    // Library for vector functions, which Debian 12 has only for this processor.
     if (!found && !/libmvec/.test(name)) problems.push(`${path} is missing`)
     if (!found) continue
     others.delete(name)

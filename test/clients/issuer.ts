@@ -1,5 +1,5 @@
-// A strict client of OpenID Connect that trusts the real server as an issuer, whatever it signs with. `oidc/` beside this
-// file is the client, which has to be on the PATH as `oidc-client`.
+// Strict OpenID Connect client that trusts the real server as an issuer, with each signing algorithm. The client is built from
+// the folder `oidc` and must be on the PATH as `oidc-client`.
 import { spawnSync } from 'node:child_process'
 import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.ts'
 

@@ -12,7 +12,7 @@ import { type Json, roleUids } from '../support/pinfold.ts'
 import { cleanEnv, project, runProcess } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 
-/** Fields that the kubelet reads in a document. */
+/** Fields of a document that the kubelet reads. */
 function decoded(text: string): Json {
   const done = spawnSync('chart-types', { input: text, env: cleanEnv(), encoding: 'utf8' })
   if (done.error) throw done.error
@@ -36,7 +36,7 @@ const subject = 'system:serviceaccount:payments:ledger'
 const staticKeys = { issuer: cluster.url, subject, issuerKeys: JSON.stringify(cluster.jwks()) }
 const identity = await seed.identity(org.uid, { claimMatch: undefined, staticKeys })
 await seed.binding(org.uid, identity.uid, roleUids.pull)
-// The arguments and the audience of the page, with the address of this server.
+// Arguments and audience from the guide, with the address of this server.
 const here = (text: string) => text.replace('https://registry.example.com', url)
 const host = new URL(url).host
 const request = decoded(

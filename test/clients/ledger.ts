@@ -1,5 +1,5 @@
-// A transparency log, read by programs that we did not write: the code of Go's checksum database (golang.org/x/mod). The program
-// ledger-log is built from the folder of that name and has to be on the PATH.
+// Transparency log read by another program, with the code of Go's checksum database (golang.org/x/mod). The program is built from
+// the folder `ledger-log` and must be on the PATH.
 import { spawn } from 'node:child_process'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { runDuty } from '../support/background-jobs.ts'
@@ -21,7 +21,7 @@ const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string
 const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
 const prefix = `/ledger/${org}`
 
-/** Asynchronous, since the server is in this process. */
+/** Runs asynchronously, since the server is in this process. */
 async function read(vkey: string, ...earlier: string[]): Promise<{ code: number; out: string }> {
   const child = spawn('ledger-log', [url + prefix, vkey, ...earlier], {
     env: { ...process.env, TOKEN: operator.token! },

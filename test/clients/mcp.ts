@@ -1,5 +1,5 @@
-// The official clients of the Model Context Protocol against a real server: every tool that only reads is called. Needs with
-// `--npm FOLDER` an installation of what mcp/package.json names.
+// Official clients of the Model Context Protocol with a real server. They call every read-only tool. With `--npm FOLDER`, the
+// folder must have the packages of mcp/package.json.
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ try {
     })
     console.log(out.trimEnd())
     const passed = (out.match(/^ok /gm) ?? []).length
-    // Three clients call all of them, and each does four more things.
+    // Each of the three clients calls all read-only tools, and makes four more calls.
     const isWhole = passed === 3 * (calls.length + 4) + 1 && calls.length > 30
     console.log(`${passed} passed, ${isWhole ? 0 : 1} failed`)
     process.exitCode = isWhole ? 0 : 1

@@ -29,7 +29,7 @@ function done({ code, all }: Done): string {
   return all
 }
 
-/** A server with the organization `acme`, and its addresses. */
+/** Server with the organization `acme`, and its addresses. */
 async function open(env: Record<string, string>) {
   await using opening = new AsyncDisposableStack()
   const place = opening.use(await makePlace())
@@ -50,7 +50,7 @@ async function made(api: Client, path: string, body: Json): Promise<string> {
   return answer.body.uid
 }
 
-/** The last answer, which is the first good one where there is one in time. */
+/** Verifies a signature, repeatedly until that succeeds or the time is over. Returns the last result. */
 async function verify(image: string, key: string, patience = 0): Promise<Done> {
   const args = ['--key', key, '--insecure-ignore-tlog=true', '--allow-http-registry', '--allow-insecure-registry']
   for (const end = Date.now() + patience; ; await sleep(500)) {
@@ -76,7 +76,7 @@ try {
   const registry = registryClient(there.url, there.token)
   const signed: Record<string, string> = {}
   const signing = ['--key', 'cosign.key', '--yes', '--tlog-upload=false', '--allow-http-registry']
-  // From version 3 on where to sign is told in a file, unless it is told not to be.
+  // From version 3 on, cosign reads the services for signing from a file, unless an option disables this.
   const told = /--use-signing-config/.test(cosign('sign', '--help').all) ? ['--use-signing-config=false'] : []
   for (const [kind, args] of Object.entries(kinds)) {
     const name = `acme/${kind.split(' ')[0]}`

@@ -1,5 +1,5 @@
-// Clients that generators make from the OpenAPI documents: each compiles, and calls the real server. Needs openapi-python-client
-// and oapi-codegen on the PATH, Go, and with `--npm FOLDER` an installation of what openapi/typescript/package.json names.
+// Generated clients of the OpenAPI documents. Each must compile, and calls the real server. Needs openapi-python-client and
+// oapi-codegen on the PATH, Go, and with `--npm FOLDER` a folder with the packages of openapi/typescript/package.json.
 import { execFile } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ if (!values.npm) throw new Error('--npm names the folder with node_modules')
 const modules = resolve(values.npm, 'node_modules')
 const programs = join(import.meta.dirname, 'openapi')
 const work = mkdtempSync(join(tmpdir(), 'pinfold-openapi-'))
-/** Steps of each program, so that one that ends early does not pass. */
+/** Number of steps of each program, so that a program that ends early fails. */
 const calls = 15
 let passed = 0
 let failed = 0
@@ -31,7 +31,7 @@ function sh(folder: string, env: Record<string, string>, [command, ...args]: rea
 type Generator = {
   name: string
   folder: string
-  /** Makes a client of a document; then the compilers; then the program that calls. */
+  /** Generates a client from a document, compiles it, and runs the program that uses it. */
   generate(document: string): string[]
   compile: string[]
   build: string[][]
@@ -80,7 +80,7 @@ async function step(name: string, run: Promise<Done>, isRight = (_: Done) => tru
   return ok
 }
 
-/** The programs call version 2; of version 1 there only has to be a client that compiles. */
+/** The programs call version 2. For version 1, the client only has to compile. */
 async function tryGenerator(generator: Generator, url: string, document: string, token: string): Promise<void> {
   const { name, generate, compile, build, call } = generator
   const folder = join(work, document, generator.folder)

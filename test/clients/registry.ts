@@ -1,6 +1,5 @@
-// Clients of registries that we did not write, against the real server: skopeo, umoci, crane and oras, which have to be on the
-// PATH, and Helm if it is there. `go.mod` beside this file pins crane and oras. These two also use a bucket if versitygw is
-// there.
+// Registry clients of other projects with the real server: skopeo, umoci, crane and oras, which must be on the PATH, and Helm if
+// it is there. `go.mod` beside this file pins crane and oras. If versitygw is there, these two also use a bucket.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -25,7 +24,7 @@ function sh(command: string, args: readonly string[], env: Record<string, string
   return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
 }
 
-/** Counts one thing that a client does; `holds` looks at what it printed. */
+/** Runs one check of a client. `holds` tests the output of the client. */
 function expect(name: string, { code, out, all }: Done, holds: (out: string) => boolean = () => true): string {
   const ok = code === 0 && holds(out)
   if (ok) passed++
@@ -43,7 +42,7 @@ function write(name: string, content: string | Buffer): string {
   return name
 }
 
-/** The credentials as Docker's clients keep them. */
+/** Credentials in the form that Docker's clients store. */
 function login(hosts: string | readonly string[], name: string, token: string): Record<string, string> {
   const auth = Buffer.from(`_token:${token}`).toString('base64')
   mkdirSync(join(folder, name))
@@ -146,7 +145,10 @@ function tryOras(host: string, env: Record<string, string>): void {
   expect('oras deletes', oras('manifest', 'delete', '--force', `${app}:v1.0`))
 }
 
-/** Views of both kinds and joined, by a tag that was one image for a month, and is another one since today. */
+/**
+ * Pulls through both kinds of views and a combination, by a tag that had one image for a month and has had another one since
+ * today.
+ */
 async function tryViews(
   host: string,
   { env, reader, operator }: { env: Record<string, string>; reader: Record<string, string>; operator: Client },
@@ -189,7 +191,7 @@ async function tryViews(
   expectRefusal('nothing is that old', crane('digest', `${host}/min-60d/${app}:stable`))
 }
 
-/** Charts are artifacts in repositories of their own, under each name that clients call the server by. */
+/** Pushes and pulls Helm charts under each name of the server. */
 function tryHelm(hosts: readonly string[], env: Record<string, string>): void {
   if (spawnSync('helm', ['version'], { env: cleanEnv() }).error) {
     console.log('skip helm: it is not on the PATH')
@@ -215,16 +217,18 @@ function tryHelm(hosts: readonly string[], env: Record<string, string>): void {
 }
 
 type Called = {
-  /** Arguments with which the client calls the server. */
+  /** Arguments with which the client uses the server. */
   host: string
-  /** Arguments for a server without TLS, or for the certificate authority. */
+  /** Arguments for a server without TLS, or with a private certificate authority. */
   skopeo: readonly string[]
   oras: readonly string[]
   crane?: readonly string[]
   trust?: string
 }
 
-/** Every client pushes and pulls under this name of the server, so each has to be led to a token under it. */
+/**
+ * Every client pushes and pulls under this name of the server, so the challenge must lead to a token service with the same name.
+ */
 function tryName(name: string, { host, skopeo, oras, crane = [], trust }: Called, token: string): void {
   const repository = `${host}/acme/names/${name}`
   const config = login(host, `login-${name}`, token)
@@ -252,7 +256,7 @@ function tryName(name: string, { host, skopeo, oras, crane = [], trust }: Called
   expect(at('skopeo inspects'), sh('skopeo', inspect, env), (out) => out.includes('"Digest"'))
 }
 
-/** For this machine, in `<name>.crt` and `<name>.key`. */
+/** Creates a certificate for this machine, in `<name>.crt` and `<name>.key`. */
 function makeCertificate(name: string): void {
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', `${name}.key`]
   const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
@@ -261,10 +265,10 @@ function makeCertificate(name: string): void {
   if (made.code !== 0) throw new Error(made.all)
 }
 
-/** A proxy that ends TLS in front of a server. */
+/** Proxy in front of a server that ends TLS. */
 async function startProxy(target: string) {
   makeCertificate('proxy')
-  // A thread of its own: this one stands still while a client runs.
+  // The proxy has its own thread, since this thread is blocked while a client runs.
   const worker = new Worker(new URL('./tls-proxy.ts', import.meta.url), {
     workerData: {
       target,
@@ -287,7 +291,7 @@ async function firstOnLoopback(names: readonly string[]): Promise<string | undef
   return undefined
 }
 
-/** An organization, and an identity with a role in it. */
+/** Creates an organization, and an identity with a role in it. */
 async function membersAt(place: Place, url: string) {
   const operator = clientOf(url, await tokenOf(place))
   const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
@@ -301,7 +305,10 @@ async function membersAt(place: Place, url: string) {
   return { operator, member }
 }
 
-/** Larger blobs are redirected to the bucket, which has a name of its own, since clients take their credentials along otherwise. */
+/**
+ * Larger blobs are redirected to the bucket. The bucket has another host name, since clients would send it their credentials
+ * otherwise.
+ */
 async function tryBucket(): Promise<void> {
   if (noBucket) return console.log(`skip the bucket: ${noBucket}`)
   await using place = await makePlace()
@@ -329,7 +336,7 @@ const tlsOf = (name: string) => ({
   trust: `${name}.crt`,
 })
 
-/** Without a proxy: the server shows a certificate itself. */
+/** Without a proxy, the server has the certificate itself. */
 async function tryOwnTls(): Promise<void> {
   makeCertificate('server')
   await using place = await makePlace()
@@ -349,7 +356,7 @@ async function tryOwnTls(): Promise<void> {
 }
 
 const plain = { skopeo: ['--tls-verify=false'], oras: ['--plain-http'] }
-// The first is resolved to this machine where the resolver follows RFC 6761.
+// A resolver that follows RFC 6761 resolves the first name to this machine.
 const secondName = await firstOnLoopback(['registry.localhost', hostname()])
 
 await using place = await makePlace()

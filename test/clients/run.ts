@@ -73,7 +73,7 @@ function tryGrpcurl(url: string, token: string, org: string): void {
   expect('grpcurl asks for health', health.out.includes('SERVING'), health.out)
 }
 
-/** Over a certificate that the server shows itself, to clients that trust it and to one that does not. */
+/** Calls the server through its own certificate, with clients that trust the certificate and one that does not. */
 async function tryTls(): Promise<void> {
   const [cert, key] = ['server.crt', 'server.key'].map((name) => join(folder, name)) as [string, string]
   const made = sh('openssl', [
@@ -119,7 +119,7 @@ function tryCurl(url: string, token: string, org: string): void {
   expect('curl finds it by name', listed.out.includes('"totalCount":"1"'), listed.out)
 }
 
-/** Random calls of the methods of each version. Methods of sign-in are in both documents. */
+/** Makes random calls of the methods of each version. Sign-in methods are in both documents. */
 function trySchemathesis(url: string, token: string, uids: Record<string, string>): void {
   const endpoints = buildEndpoints(services)
   const first = endpoints.filter(({ method }) => method.version === 'v1')
@@ -129,7 +129,7 @@ function trySchemathesis(url: string, token: string, uids: Record<string, string
   tryDocument(`${url}/openapi-v1.json`, token, first, { key: 'id', uids })
 }
 
-/** With uids made up by the tool, then with uids that exist, so that the calls get past the first checks. */
+/** First with random uids, then with existing uids, so that the calls pass the first checks. */
 function tryDocument(
   document: string,
   token: string,
@@ -137,7 +137,7 @@ function tryDocument(
   { key, uids }: { key: string; uids: Record<string, string> },
 ): void {
   const id = ({ desc }: Endpoint) => `${desc.parent.name}_${desc.name}`
-  // A stream does not end by itself, and some methods would ask hosts that the tool makes up.
+  // Left out: streams, which do not end, and methods that would send requests to random hosts.
   const asksOthers = /^(?:IdentityProviders(?:Service)?_(?:Create|Update)|\w*AccountAssociations(?:Service)?_Check)/
   const isLeftOut = (endpoint: Endpoint) =>
     !endpoint.handler || endpoint.desc.methodKind === 'server_streaming' || asksOthers.test(id(endpoint))

@@ -16,7 +16,7 @@ import { cleanEnv, makePlace, project, runProcess, startProcess } from '../suppo
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
 const certificate = join(folder, 'server.crt')
 
-/** Address of a server and the credentials. `flag` is one of two words, depending on TLS. */
+/** Address of a server and the credentials. `flag` is one of two words, for TLS or none. */
 type Scene = { host: string; user: string; password: string; tls: boolean; place: string; env: Record<string, string> }
 type Step = readonly [name: string, command: string, args: readonly string[], more?: { cwd?: string; env?: object }]
 type Client = { name: string; program?: string; version: readonly string[]; steps(scene: Scene): Step[] }
@@ -50,7 +50,7 @@ const clients: readonly Client[] = [
     name: 'oras',
     version: ['version'],
     steps: ({ host, user, password, tls }) => {
-      // Unasked it takes a host called localhost for one without TLS.
+      // By default, this client uses no TLS for the host name localhost.
       const plain = [`--plain-http=${!tls}`]
       const ref = `${host}/acme/oras:v1`
       return [
@@ -156,7 +156,7 @@ const clients: readonly Client[] = [
       return [
         ['login', 'cosign', ['login', host, '-u', user, '-p', password]],
         ['make a key', 'cosign', ['generate-key-pair', '--output-key-prefix', join(place, 'cosign')]],
-        // Without a service of a transparency log, which is elsewhere.
+        // Signs without a public transparency log, which would need the internet.
         ['settings', 'cosign', ['signing-config', 'create', '--out', config]],
         ['sign', 'cosign', ['sign', '--yes', '--signing-config', config, '--key', key, ...loose, ref]],
         ['verify', 'cosign', ['verify', '--insecure-ignore-tlog', '--key', key.replace('.key', '.pub'), ...loose, ref]],
@@ -190,8 +190,8 @@ function jibSteps({ host, user, password, tls, place, env }: Scene): Step[] {
     `-Djib.to.auth.password=${password}`,
     ...(tls ? [] : ['-Djib.allowInsecureRegistries=true', '-DsendCredentialsOverHttp=true']),
   ]
-  // Maven needs its downloads from an earlier run: with our certificate alone it cannot download anything. In Maven's offline
-  // mode, Jib does not push.
+  // Maven needs the downloads of an earlier run: it trusts only our certificate, so it cannot download anything now. In Maven's
+  // offline mode, Jib does not push.
   const repository = [`-Dmaven.repo.local=${join(folder, 'm2')}`, '-Djib.disableUpdateChecks=true']
   const goal = `com.google.cloud.tools:jib-maven-plugin:${jib}:build`
   const build = ['--batch-mode', '--quiet', ...repository, ...settings, goal]
@@ -221,7 +221,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-/** Content that all of them push. */
+/** Content that all clients push. */
 function prepare(): void {
   writeFileSync(join(folder, 'note.txt'), 'a note\n')
   mkdirSync(join(folder, 'certs'))
@@ -246,7 +246,7 @@ function prepare(): void {
   writeFileSync(join(folder, 'java/Main.java'), 'class Main {\n  public static void main(String[] args) {}\n}\n')
 }
 
-/** Steps that a client took at a server with a push token of its own, or the step that failed. */
+/** Steps that a client completed, with its own push token, or the step that failed. */
 async function table(tls: boolean): Promise<Map<string, string>> {
   await using place = await makePlace()
   const given = tls ? ['--tls-cert', certificate, '--tls-key', join(folder, 'server.key')] : []
@@ -298,7 +298,7 @@ function versionOf({ name, program = name, version }: Client): string {
   if (missing || code !== 0) return ''
   const said = /v?(\d+\.\d+(?:\.\d+)?)/.exec(all)?.[1]
   if (said?.split('.').length === 3) return said
-  // Some programs built by `go install` report less than their version.
+  // Some programs that `go install` builds report no complete version.
   const built = sh('sh', ['-c', `go version -m "$(command -v ${program})"`]).all
   return /\smod\s+\S+\s+v(\d+\.\d+\.\d+)/.exec(built)?.[1] ?? said ?? 'as built from its module'
 }

@@ -1,4 +1,4 @@
-// A proxy that ends TLS and says so, as those in front of a server do; a thread of `registry.ts`.
+// Thread of `registry.ts`: a proxy that ends TLS and sets forwarding headers, like a proxy in front of a real server.
 import { request } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'

@@ -31,7 +31,7 @@ const begin = Date.now() - 90 * day
 
 type Case = { tag: string; moves: Move[]; view: string; at: number; age?: number; hold: number }
 
-/** Histories that can be imported: assignments for minutes, hours and days, and some that return to an earlier digest. */
+/** Random tag histories for import. Assignments last minutes, hours or days, and some return to an earlier digest. */
 function randomMoves(random: Random, digests: readonly string[]): Move[] {
   const moves: Move[] = []
   let time = begin + random.below(48) * hour
@@ -47,7 +47,7 @@ const pick = <T>(list: readonly T[]): T => oneOf(random, list)
 const spelled = (time: number): string =>
   `at-${new Date(time).toISOString().slice(0, 19).replace(/[-:]/g, '').toLowerCase()}z`
 
-/** A view, and what it asks for. Moments are whole seconds, and those of an age alone are now. */
+/** A view with its parameters. Times are whole seconds. The time of a view with only an age is now. */
 function randomView(): Pick<Case, 'view' | 'at' | 'age' | 'hold'> {
   const moment = begin - 3 * day + random.below(92 * 24) * hour + random.below(3600) * 1000
   const at = Math.floor(moment / 1000) * 1000
@@ -82,7 +82,7 @@ for (const { tag, moves } of list) {
 
 await deleteSome()
 
-/** An image goes with the tags that point to it, and some tags go by themselves, of which some come again. */
+/** Some images are deleted with the tags that point to them. Some tags are deleted alone, and some of these are created again. */
 async function deleteSome(): Promise<void> {
   const remove = (reference: string) => pusher.ok(202, 'DELETE', `${image}/manifests/${reference}`)
   const isDeleted = ({ moves }: Case): boolean => moves.at(-1)!.digest === ''
@@ -113,7 +113,7 @@ async function pushTar(name: string): Promise<string> {
   return (await pusher.pushManifest(image, imageOf(config, [layer]))).digest
 }
 
-/** Tokens live for an hour, and a run may take longer. */
+/** Tokens expire after an hour, and a run may take longer. */
 async function scene() {
   const token = await atRegistry()
   const auth = Buffer.from(`_token:${token}`).toString('base64')
@@ -123,9 +123,9 @@ async function scene() {
   return { host, mirror: host, token, env: { DOCKER_CONFIG: home }, authfile }
 }
 
-/** Clients wait for the server, and for each other where they are more than processors. */
+/** Clients wait for the server and, if there are more clients than processors, for each other. */
 const lanes = 3 * availableParallelism()
-/** After this number of cases the program takes a new token and removes pulled images. */
+/** Number of cases after which the program gets a new token and removes pulled images. */
 const atATime = 100
 
 let failed = 0

@@ -1,4 +1,4 @@
-// Ways of clients that we did not write to pull through a view.
+// Methods of various clients to pull through a view.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ export function sh(command: string, args: readonly string[], env: Record<string,
   return { code: done.status ?? 1, out: done.stdout.trim(), all: done.stdout + done.stderr }
 }
 
-/** The same while other commands are at work. */
+/** Runs a command without blocking, so that others can run at the same time. */
 export async function play(command: string, args: readonly string[], env: Record<string, string> = {}): Promise<Done> {
   const { code, stdout, stderr } = await runProcess(args, { command, cwd: folder, env })
   return { code: code ?? 1, out: stdout.trim(), all: stdout + stderr }
@@ -35,7 +35,7 @@ export type Scene = { host: string; mirror: string; token: string; env: Record<s
 
 export type Pulled = Done & { digest: string }
 
-/** Pulls the digest of a tag in the view, `stable` unless named, and returns the digest that the client reports. */
+/** Pulls a tag through the view and returns the digest that the client reports. Default tag: `stable`. */
 export type Way = {
   client: string
   version: () => string
@@ -52,10 +52,10 @@ export const fresh = (): string => {
 }
 export const firstWord = (text: string): string => /\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'
 
-/** Clients that take the name of the view for a part of the image's name. */
+/** Clients for which the view is part of the image's name. */
 export function byName({ host, env, authfile }: Scene): Way[] {
   const ref = (view: string, tag = 'stable') => `${host}/${view}/${image}:${tag}`
-  // Written before commands are at work that read them.
+  // The file is written before any command runs that reads it.
   const policyFile = write('policy.json', JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
   const policy = ['--policy', policyFile]
   const regctl = { REGCTL_CONFIG: join(folder, 'regctl.json'), ...env }
@@ -159,12 +159,15 @@ async function podman({ host, authfile, policyFile, isNamed }: Podman, view: str
     pulled.code === 0
       ? await play('podman', [...at, 'image', 'inspect', '--format', '{{.Digest}} {{.NamesHistory}}', name], env)
       : pulled
-  // The image keeps the name by which it was asked for.
+  // The pulled image keeps the name that was requested.
   const isSame = isNamed || shown.out.includes(`${host}/${image}:${tag}`)
   return { ...shown, code: isSame ? shown.code : 1, all: pulled.all + shown.all, digest: digestIn(shown) }
 }
 
-/** A daemon with folders of its own, where the machine has one, and how it pulls: with hosts.toml as docs/reference/views.md has it. */
+/**
+ * A containerd daemon with separate folders, if the machine has containerd. It pulls with hosts.toml as in
+ * docs/reference/views.md.
+ */
 export async function startContainerd() {
   if (!(isThere('containerd') && isThere('ctr'))) return { ways: (): Way[] => [], [Symbol.dispose]() {} }
   const at = join(folder, 'containerd')

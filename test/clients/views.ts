@@ -25,7 +25,7 @@ import {
 
 const dayMs = 86_400_000
 
-/** A host that stands for a view, as Docker's mirrors are given one. */
+/** Host name that stands for a view, in the form of a Docker mirror. */
 function byHost({ mirror, env, authfile }: Scene): Way[] {
   const ref = `${mirror}/app:stable`
   const crane = (...args: string[]) => play('crane', args, env)
@@ -60,7 +60,7 @@ function byHost({ mirror, env, authfile }: Scene): Way[] {
   ]
 }
 
-/** A tag that has been one image for a month, and is another one since today. */
+/** A tag that had one image for a month, and has had another one since today. */
 async function seed(host: string, env: Record<string, string>, operator: Client, org: string): Promise<string> {
   const crane = (...args: string[]): string => {
     const done = sh('crane', args, env)

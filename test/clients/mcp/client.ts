@@ -1,6 +1,6 @@
-// Calls a server's tools with the official clients of the Model Context Protocol: the older one with a handshake and the newer
-// one without. The environment has the variables `URL` and `TOKEN`, and `CALLS`, a file of calls. Both check answers against the
-// schemas.
+// Calls the tools of a server with the official clients of the Model Context Protocol: an older one with a handshake, and a newer
+// one without. The environment variables are `URL`, `TOKEN`, and `CALLS`, a file with the calls. Both clients check answers
+// against the schemas.
 import { readFileSync } from 'node:fs'
 import * as modern from '@modelcontextprotocol/client'
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'

@@ -1,5 +1,5 @@
-// Calls a server with openapi-fetch and the types that openapi-typescript makes. The variables `URL` and `TOKEN` of the
-// environment name the server and the token.
+// Calls a server with openapi-fetch and types from openapi-typescript. The environment variables `URL` and `TOKEN` name the
+// server and the token.
 import createClient from 'openapi-fetch'
 import type { paths } from './schema'
 
