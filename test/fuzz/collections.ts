@@ -26,9 +26,9 @@ const [rounds, nodes, seed] = [values.rounds, values.nodes, values.seed].map(Num
 console.log(`seed ${seed}`)
 const { below } = randomFrom(seed)
 const [leaseMs, graceMs, trashMs] = [2000, 4000, 3000]
-/** A row counts as gone from its commit on, which comes a moment after the time that was written. */
+/** Time from the stored removal time of a row to its commit. Only then is the row gone. */
 const commitMs = 250
-/** As the server has it: a quarter of the grace. */
+/** Period of garbage collection, as in the server: a quarter of the grace period. */
 const periodMs = graceMs / 4
 const faketime = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 const ahead = existsSync(faketime) ? { LD_PRELOAD: faketime, FAKETIME: '+1d', DONT_FAKE_MONOTONIC: '1' } : {}
@@ -60,7 +60,7 @@ await at(addresses[0]!).post('/iam/v2/groups/', { name: 'acme' })
 const token = await tokenOf(place, ['--audience', 'registry'])
 const doors = addresses.map((listen) => registryClient(`http://${listen}`, token))
 
-/** When a blob was begun to be pushed, when it was last seen in the database and in the folder. */
+/** For each blob, when its push began, and when it was last seen in the database and in the folder. */
 type Loose = { digest: string; begun: number; file: string; seen: number; isGone: boolean }
 const loose: Loose[] = []
 const removed = { blobs: 0, early: 0 }
@@ -84,7 +84,10 @@ function tooEarly(what: string, byMs: number): void {
   console.log(`${what} went ${byMs.toFixed(0)} ms before its time`)
 }
 
-/** A removal is found too late and never too early, so what is found before its time has gone before it. */
+/**
+ * Looks for removed blobs. The removal was at or before this moment, so a blob that is found missing too early was removed too
+ * early.
+ */
 async function look(): Promise<void> {
   const asked = performance.now()
   const rows = await rowsOf<{ digest: string }>('SELECT digest FROM blobs')

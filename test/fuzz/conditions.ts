@@ -26,7 +26,7 @@ await pusher.pushManifest('acme/app', images[writers]!.text, 'raced')
 let tried = 0
 const statuses = new Map<number, number>()
 while (tried < most) {
-  // Tokens do not live as long as the run.
+  // Tokens expire before the run ends.
   const clients = await Promise.all(Array.from({ length: writers }, () => registry.registryAs(uid)))
   for (let round = 0; round < 100 && tried < most; round++) {
     const from = chain.at(-1)!

@@ -1,4 +1,4 @@
-// Mutated archives, package databases and SBOMs.
+// Mutated archives, package databases and SBOMs, for the fuzzer.
 import { Readable } from 'node:stream'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { readFiles } from '#contents/databases/files.ts'
@@ -61,7 +61,7 @@ const envelope = { payloadType: 'application/vnd.in-toto+json', payload: Buffer.
 sboms.push(statement, JSON.stringify(envelope))
 const limits = { ...scanLimits, bytes: 2 ** 22, ms: 500 }
 
-/** Some bytes changed, half of them where headers have size, type and checksum. */
+/** Changes some bytes. Half of them are in headers, which have size, type and checksum. */
 function damage(random: Random, bytes: Buffer): Buffer {
   const changed = Buffer.from(bytes)
   for (let left = random.below(6); left > 0; left--) {
@@ -72,7 +72,7 @@ function damage(random: Random, bytes: Buffer): Buffer {
   return random.below(4) === 0 ? changed.subarray(0, random.below(changed.length)) : changed
 }
 
-/** The sum in the header of a changed entry, so that it is read and not refused. */
+/** Corrects the checksum in the header of a changed entry, so that the entry is read and not refused. */
 function resum(archive: Buffer): Buffer {
   const changed = Buffer.from(archive)
   for (let at = 0; at + 512 <= changed.length; at += 512) {

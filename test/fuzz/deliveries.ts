@@ -53,7 +53,7 @@ const subscription = made.body.uid as string
 
 const began = performance.now()
 let acknowledged = 0
-/** Changes one repo after the other; a request that the kill cut off is not repeated. */
+/** Changes one repository after the other. Does not repeat a request without an answer. */
 async function write(caller: Client, own: readonly string[]): Promise<void> {
   for (let i = 0; acknowledged < events; i++) {
     const change = { description: `${i}` }

@@ -42,7 +42,7 @@ const combinations = values.modes
 
 const url = `http://${clientsAddress}:8000`
 const masterKey = 'f0'.repeat(32)
-/** The last server goes through the port that keeps sessions of a member that has failed. */
+/** Ports of the proxy for each server. The last server uses the port that keeps sessions of a failed member open. */
 const servers = [proxyPorts.closes, proxyPorts.closes, proxyPorts.keeps]
 
 async function inside(): Promise<void> {
@@ -111,15 +111,15 @@ async function makeTargets(where: Parameters<typeof tokenOf>[0]): Promise<Target
   )
 }
 
-/** The longest time from the new primary to the next push that a server answers. */
+/** Maximum time from the new primary until a server answers a push. */
 const mostBackMs = 5000
 
-/** The longest time from a restore to the first signed head of the next log. */
+/** Maximum time from a restore to the first checkpoint of the new log. */
 const mostSignedMs = 20_000
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1)
 
-/** Checks that a larger head of the newest log is served after a moment than before. */
+/** True if the newest log has a larger checkpoint after this time than before. */
 function isGrowing(heads: readonly Head[], after: number): boolean {
   const newest = heads.filter(({ origin }) => origin === heads.at(-1)?.origin)
   const largest = (some: readonly Head[]) => Math.max(0, ...some.map(({ size }) => size))
@@ -137,7 +137,7 @@ type Round = {
   load: Load
   began: number
   electedAt: number
-  /** When the new primary committed for a client of its own. */
+  /** Time at which the new primary completed a commit of this program. */
   primaryAt: number
   members: string
   logged: number[]
@@ -179,7 +179,7 @@ class Rounds {
     this.#running = running
   }
 
-  /** Resolves with whether a server has stopped signing, as the database has lost what was signed. */
+  /** Runs a round. Returns true if a server has stopped signing, since the database has lost signed entries. */
   async run(round: number, mode: Mode, fault: Fault): Promise<boolean> {
     if (mode !== this.#mode) await this.#bed.setMode(mode)
     this.#mode = mode
@@ -212,7 +212,7 @@ class Rounds {
     })
   }
 
-  /** Waits until the log after a restore has a signed head, so that the next fault does not come before it. */
+  /** Waits until the log after a restore has a checkpoint, so that the next fault does not come before. */
   async nextLog(): Promise<void> {
     const former = this.#heads.at(-1)?.origin
     const began = performance.now()
@@ -229,7 +229,8 @@ class Rounds {
     if (fault === 'switchover') return this.#bed.switchover(member)
     if (fault === 'stop') return this.#bed.signal(member, 'SIGSTOP')
     if (fault === 'drop') return this.#bed.dropPackets(member)
-    // Replicas lag by milliseconds, so that a clean kill loses nothing. Some writes have to be on the primary alone.
+    // Replicas lag by only milliseconds, so a simple kill loses nothing. Before the fault, some writes must reach only the
+    // primary.
     if (mode === 'async') {
       this.#bed.dropPackets(
         member,
@@ -288,7 +289,7 @@ class Rounds {
     return hasStopped
   }
 
-  /** Prints the sum, and throws if a round has failed. */
+  /** Prints the summary. Throws if a round has failed. */
   report(): void {
     const { acknowledged, lost, stops, slowest, failed } = this.#sum
     console.log(
@@ -297,7 +298,7 @@ class Rounds {
         'after the new primary',
     )
     assert.equal(failed, 0)
-    // Without a lost write nothing could have forked.
+    // If no write was lost, the test could not have found a fork.
     const cuts = combinations.findIndex(({ mode, fault }) => mode === 'async' && fault === 'kill')
     if (cuts >= 0 && cuts < this.#rounds)
       assert.ok(lost.async > 0 && stops > 0, 'no round has lost a write, so forks were not tested')

@@ -104,7 +104,7 @@ const blobs = bucket?.url() ?? ''
 const all: Awaited<ReturnType<typeof makeNode>>[] = []
 for (let i = 0; i < nodes; i++) {
   const node = stack.adopt(await makeNode(), (one) => one.close())
-  // The first of several servers keeps the id of the store; with wires of their own all name the same one.
+  // The first server stores the id of the blob store. If each server has its own proxy, all proxies lead to the same store.
   await node.start(node.toBucket ? blobs.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${node.toBucket.port}`) : blobs)
   all.push(node)
 }
@@ -115,22 +115,25 @@ await clientOf(`http://${all[0]!.listen}`, operator).post('/iam/v2/groups/', { n
 const token = lastingToken(place, ['--audience', 'registry'])
 const doors = all.map(({ listen }) => registryClient(`http://${listen}`, undefined))
 
-/** A move that a client asked for: from what it had seen, to what is like no other. `end` is absent where nobody answered. */
+/**
+ * A tag move that a client requested. `from` is the digest that the client had seen, and `to` is a new, unique digest. `end` is
+ * missing if no answer came.
+ */
 type Move = { from: string; to: string; begin: number; end?: number; result: 'moved' | 'refused' | 'unknown' }
 
-/** Answers about the tag that a client got; empty if there were none. */
+/** Digests of the tag that clients were told. Empty if the tag did not exist. */
 type Read = { digest: string; begin: number; end: number }
 
 /**
- * Checks that one order explains all answers. Contents are unique and each move names the digest before it, so the moves that
- * happened are one chain. A refusal is right unless the tag was at `from` all the time. A read must return a digest that the tag
- * had by then.
+ * Checks that one order of the moves explains all answers. Digests are unique and each move names the digest before it, so the
+ * moves that happened form one chain. A refusal is wrong only if the tag was at `from` all the time. A read must return a digest
+ * that the tag had by then.
  */
 function problemOf(made: readonly Move[], reads: readonly Read[], history: readonly string[]): string | undefined {
   const at = new Map(history.map((digest, i) => [digest, i]))
   const moveTo = new Map(made.map((move) => [move.to, move]))
   if (at.size !== history.length) return 'a content came twice'
-  /** Known to be at `from` from before the move was asked for until after it was refused. */
+  /** True if the tag surely was at `from` from the request of the move until its refusal. */
   const stoodStill = ({ from, begin, end }: Move): boolean => {
     const came = moveTo.get(from)
     const next = moveTo.get(history[from === '' ? 0 : at.get(from)! + 1] ?? '')
@@ -182,7 +185,7 @@ async function retried(next: () => EntryPoint, ...asked: Asked) {
 }
 
 let violations = 0
-/** Requests that were asked again, since nobody answered or a server could not. */
+/** Number of requests that were repeated, because no answer came or the server was unavailable. */
 let again = 0
 let cuts = 0
 let cutFromBucket = 0
@@ -256,7 +259,7 @@ for (let round = 0; round < runs; round++) {
     await sleep(lasts)
     victim.toDatabase.set('open')
   } else if (kind === 'database moved') {
-    // Nobody answers on the connections of before, while new ones work. They are dropped within seconds.
+    // Old connections get no more answers, while new ones work. The servers must drop the old ones within seconds.
     for (const node of all) node.toDatabase.set('moved')
     await sleep(lasts + 4000)
     for (const node of all) node.toDatabase.set('open')
@@ -282,7 +285,7 @@ for (let round = 0; round < runs; round++) {
   let problem = problemOf(made, reads, digests)
   for (const { result } of made) sum[result]++
   sum.reads += reads.length
-  // Every server shows the same, whatever was done to it.
+  // All servers must show the same state after the fault.
   for (const door of doors) {
     const head = await retried(() => door, 'HEAD', `${repo}/manifests/hot`)
     assert.equal(head.headers['docker-content-digest'] ?? '', digests.at(-1) ?? '', `run ${round}, ${kind}`)

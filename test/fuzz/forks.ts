@@ -1,5 +1,5 @@
-// Another history of a log than the one that its witnesses have seen: whole, with the same origin and sizes, and signed with the
-// key of the log itself.
+// Fork of a log: another history than the one that the witnesses have seen. It is complete, with the same origin and sizes, and
+// is signed with the log's own key.
 import { checkpointText } from '#lib/tlog/checkpoint.ts'
 import { inclusionProof, leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { type NoteKey, signLine } from '#lib/tlog/notes.ts'
@@ -7,7 +7,7 @@ import { commitmentOf, entryText, type Opening, openingText, parseEntry, parseOp
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
 import { nodesOver } from '../support/log-tree.ts'
 
-/** Knowledge of the holder of the log's key: the entries, and the entries of a tag with their rows, in order. */
+/** Knowledge of the holder of the log's key: all entries, and the entries of a tag with their rows, in order. */
 export type Known = {
   key: NoteKey
   privateKey: Uint8Array
@@ -16,14 +16,14 @@ export type Known = {
   salt: string
 }
 
-/** From which entry of the tag on it is told otherwise, and how large the log then is. */
+/** First entry of the tag that the fork changes, and the size of the log after it. */
 export type Fork = { seq: number; size: number; row: Partial<Pick<Opening, 'digest' | 'time'>> }
 
 const leafOf = (entry: string): Buffer => leafHash(Buffer.from(entry))
 
 /**
- * The proof of the entry `of` of the tag, and of the one that follows where the log is large enough, in a log in which
- * everything agrees with `fork`. `cosign` writes what stands under the signature of the log.
+ * Proof of the entry `of` of the tag in the fork. If the log is large enough, it also contains the next entry. `cosign` returns
+ * the lines after the signature of the log.
  */
 export function forkedProof(known: Known, fork: Fork, of: number, cosign: (head: string) => string): string {
   const entries = known.entries.slice(0, fork.size)

@@ -22,7 +22,7 @@ const { values } = parseArgs({
     database: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 1e9) },
     only: { type: 'string' },
-    /** Seconds of ordinary load before the attacks. */
+    /** Seconds of ordinary load before the attacks begin. */
     warm: { type: 'string', default: '60' },
   },
 })
@@ -74,7 +74,7 @@ const all = {
   readerMb: 0,
 }
 const until = performance.now() + Number(values.minutes) * 60_000
-/** Adds what was measured since the last time. */
+/** Adds the measurements since the last call. */
 function note(): number[] {
   const { ms, late, failed } = health.take()
   all.ms.push(...ms)

@@ -1,4 +1,4 @@
-// A fuzz target for the labels of metrics: whatever a client sends, the series are those of the words declared at start.
+// Fuzz target for metric labels: requests must not create series with labels that were not declared at the start.
 import { createMetrics } from '../../src/metrics.ts'
 import { oneOf, type Random } from '../support/random.ts'
 import { mutate } from './mutate.ts'

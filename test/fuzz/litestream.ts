@@ -33,7 +33,7 @@ const [seconds, rounds, logMib, seed] = [values.seconds, values.rounds, values['
 ]
 console.log(`seed ${seed}, Litestream ${execFileSync('litestream', ['version'], { encoding: 'utf8' }).trim()}`)
 const { below } = randomFrom(seed)
-/** Litestream looks each second, and names times to the millisecond. */
+/** Litestream copies changes each second, and its times have milliseconds. */
 const lagMs = 2000
 delete process.env.PINFOLD_TEST_DATABASE
 

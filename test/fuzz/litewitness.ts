@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type NoteKey, vkeyOf } from '#lib/tlog/notes.ts'
 import { cleanEnv, freeAddress } from '../support/process.ts'
 
-/** Answers with its key and URL as well, as a server has them in its settings. */
+/** Starts the witness. Returns its key and URL too, in the form of the server's settings. */
 export async function startLitewitness(program: string, logs: readonly NoteKey[]) {
   const place = mkdtempSync(join(tmpdir(), 'pinfold-litewitness-'))
   const [socket, database, key] = ['agent', 'witness.db', 'key'].map((name) => join(place, name)) as [
@@ -70,7 +70,7 @@ export async function startLitewitness(program: string, logs: readonly NoteKey[]
     db.close()
     return {
       setting: `${vkey} http://${listen}`,
-      /** The last head that it has seen of each log; the roots are base64. */
+      /** Latest checkpoint of each log that the witness has seen. Roots are in base64. */
       heads(): { origin: string; size: number; root: string }[] {
         const db = new DatabaseSync(database, { readOnly: true })
         const rows = db.prepare('SELECT origin, tree_size AS size, tree_hash AS root FROM log').all()

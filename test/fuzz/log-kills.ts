@@ -35,7 +35,7 @@ const { values } = parseArgs({
 const origin = 'log.example'
 type Given = { data: string; database: string; masterKey: string; witnesses: string }
 
-/** The server with the log, on data that outlives it. */
+/** Server with the log. Its data stays after a kill. */
 function open({ witnesses, ...given }: Given): Promise<Pinfold> {
   const { ledgerWitnesses } = readConfig({
     PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
@@ -49,7 +49,7 @@ const { signal } = new AbortController()
 const newWitnessing = () => createWitnessing(() => performance.now())
 const txOf = ({ app: { db } }: Pinfold): Db['tx'] => db.tx.bind(db)
 
-// Work of the background jobs, without leases that would outlive a kill.
+// Runs the work of the background jobs. Uses no leases, which would stay after a kill.
 async function sequence(pinfold: Pinfold): Promise<void> {
   const [{ app }, tx] = [pinfold, txOf(pinfold)]
   await tx((one) => sequenceSome(one, app, origin), { isolation: 'rowLocks', durability: 'later' })
@@ -59,7 +59,10 @@ async function sequence(pinfold: Pinfold): Promise<void> {
     await signLogs(app, withoutLease(app), { answeredTo })
 }
 
-/** As another, slow node does it: what it asks about may no longer be the last head. Answers with how many were witnessed. */
+/**
+ * Requests signatures of the witnesses, like another, slow node: the checkpoint may no longer be the latest. Returns the number
+ * of witnessed checkpoints.
+ */
 function witnessHeads(pinfold: Pinfold, slowness = 0): Promise<number> {
   const { app } = pinfold
   const post: typeof app.toWitnesses.post = async (...request) => {
@@ -82,7 +85,7 @@ async function serveUntilKilled(given: Given): Promise<never> {
   const { repo } = await placesIn(pinfold)
   const grow = async (): Promise<never> => {
     for (let i = 0; ; i++) {
-      // As if another process had begun to sign, which asks the witness first.
+      // Simulates another process that begins to sign: it first asks the witness for the latest checkpoint.
       if (Math.random() < 0.1) pinfold.app.witnessing = newWitnessing()
       await Promise.all([plantTag(pinfold, repo, `t${i % 7}`, `${process.pid} ${i}`), sequence(pinfold)])
     }
@@ -90,7 +93,7 @@ async function serveUntilKilled(given: Given): Promise<never> {
   const witness = async (): Promise<never> => {
     for (;;) {
       say(await witnessHeads(pinfold, 0.3))
-      // Nothing would come any more.
+      // If the log were suspended, no more checkpoints would come.
       assert.deepEqual(await suspendedOrganizations(pinfold.app.db), [], 'no log is suspended')
       await sleep(Math.random() * 20)
     }

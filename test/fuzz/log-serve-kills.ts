@@ -53,7 +53,7 @@ async function until<T>(what: string, look: () => Promise<T | undefined | false>
 
 const configs = new Map<string, Awaited<ReturnType<RegistryClient['pushBlob']>>>()
 let count = 0
-/** Moves a tag to an image of its own. */
+/** Moves a tag to a new image. */
 async function push(client: RegistryClient, log: Log, tag = `t${Math.floor(Math.random() * tagsOfEach)}`) {
   const repo = `${log.name}/app`
   const body = JSON.stringify(imageOf(configs.get(log.name)!, [], { annotations: { number: `${count++}` } }))
@@ -109,7 +109,7 @@ const env = {
   PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
 }
 
-/** Roots that readers and witnesses have seen, by log and size. */
+/** Roots that readers and witnesses have seen, by log and by size. */
 const seen = new Map<string, Map<string, string>>()
 function note(who: string, { origin, size, root }: { origin: string; size: number; root: string }): void {
   if (size === 0) return
@@ -120,7 +120,10 @@ function note(who: string, { origin, size, root }: { origin: string; size: numbe
   heads.set(at, root)
 }
 type Head = { origin: string; size: number; root: string }
-/** ReadBudget at what the witnesses have signed last; answers with how many heads that is by now, by the one with fewer. */
+/**
+ * Reads the latest checkpoints that the witnesses have signed. Returns the number of checkpoints so far, of the witness with
+ * fewer.
+ */
 async function look(): Promise<number> {
   const rows = await witness.app.db.all<Head>(sql`SELECT origin, size, root FROM witnessed_logs`)
   for (const head of rows) note('witness', head)
@@ -136,7 +139,7 @@ async function readCheckpoint({ org }: Log): Promise<void> {
   note('reader', { origin, size, root: root.toString('base64') })
 }
 
-/** Load that goes on until the server is gone. */
+/** Requests that continue until the server is killed. */
 async function useIt(server: Process): Promise<void> {
   let isGone = false
   void server.exited.then(() => {
@@ -161,7 +164,8 @@ async function useIt(server: Process): Promise<void> {
   }
   const killing = async () => {
     const [from, wanted] = [await look(), Math.ceil(Math.random() * logs)]
-    // Some before anything is signed; the others once some heads were witnessed, and whatever is then begun.
+    // Some kills come before anything is signed. The others come after some checkpoints were witnessed, while the next ones are
+    // in progress.
     const isEarly = Math.random() < 0.2
     const end = performance.now() + 30_000
     while (!isEarly && performance.now() < end && (await look()) - from < wanted) await sleep(5)
@@ -261,7 +265,7 @@ async function checkProofs(
   return moves.length
 }
 
-/** The roots of a log at each of its sizes, worked out from its entries. */
+/** Root of a log at each of its sizes, computed from its entries. */
 async function rootsOf({ org, key }: Log) {
   const { text } = await api.get(`/ledger/${org}/checkpoint`)
   const head = parseCheckpoint(parseNote(text)!.text)!

@@ -1,4 +1,4 @@
-// Indexes that nest and descriptors that lie, pushed to a real server, each before or after what it lists.
+// Nested indexes and wrong descriptors, pushed to a real server before or after the content that they list.
 import { oneOf, type Random } from '../support/random.ts'
 import { type Descriptor, digestOf, imageOf, indexOf, startRegistry, types } from '../support/registry.ts'
 import { mutate } from './mutate.ts'
@@ -13,7 +13,7 @@ const atOnce = 40
 let count = 0
 let world: World | undefined
 
-/** A repository of its own every now and then, so that what is in it stays little. */
+/** Changes to a new repository from time to time, so that each repository stays small. */
 async function worldNow(): Promise<World> {
   if (world && world.known.length < atOnce) return world
   const name = `acme/fuzz-${count++}`
@@ -37,7 +37,7 @@ function push({ name }: World, { body, described }: Known) {
 }
 
 const sizeOf = (stored: Known | Descriptor): number => ('body' in stored ? stored.described.size : stored.size)
-/** Checks if a size contradicts the stored one, or another size in the same manifest. */
+/** True if a size differs from the stored size, or from another size in the same manifest. */
 function lies({ stored }: World, { lists }: Known): boolean {
   const said = new Map(lists.map(({ digest, size }) => [digest, size]))
   return lists.some(({ digest, size }) => {

@@ -26,7 +26,7 @@ const { values } = parseArgs({
     operations: { type: 'string', default: '1000' },
     kills: { type: 'string', default: '200' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
-    // Progress of the killed process: operations that were done before, and operations to do.
+    // Progress of the killed process: number of completed operations, and number of operations to do.
     from: { type: 'string' },
     upTo: { type: 'string' },
   },
@@ -55,7 +55,7 @@ async function supervise(operations: number, kills: number): Promise<void> {
   }
   let done = 0
   for (let killed = 0; killed < kills; ) {
-    // The remaining lives share the remaining operations; the last ones only compare.
+    // The remaining processes share the remaining operations. The last ones only compare.
     const most = random.below(Math.ceil((2.2 * (operations - done)) / (kills - killed)) + 1)
     const child = start(done)
     const [ended, first] = [once(child, 'close'), done]
@@ -76,7 +76,7 @@ async function supervise(operations: number, kills: number): Promise<void> {
   assert.equal(code, 0, `it ended with ${code}; --seed ${seed}`)
 }
 
-/** Works until it is killed; after the last operation it compares all anew, and ends. */
+/** Runs operations until it is killed. After the last operation, compares everything anew and ends. */
 async function live(from: number, upTo: number): Promise<void> {
   await using app = await openApp()
   console.log(from)
@@ -85,7 +85,7 @@ async function live(from: number, upTo: number): Promise<void> {
     while (isAtWork) await compare(app)
   })()
   for (let i = from; i < upTo; i++) {
-    // Each has its own numbers, so what is repeated after a kill is the same.
+    // Each operation has its own random numbers, so an operation that is repeated after a kill is the same.
     await operate(app, randomFrom(seed + i * 7919), i)
     console.log(i + 1)
   }

@@ -18,13 +18,13 @@ const rows = Number(values.rows)
 await using place = await makePlace()
 if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const db = await openDb({ database: place.database, file: '' })
-// Migrations before one that needs all servers stopped run while no server is there.
+// Migrations up to the last one that needs stopped servers are applied first, since no server runs then.
 const last = migrations.findLastIndex(({ id }) => phaseOf(id) === 'whole')
 const isPhased = ({ id }: { id: string }) => migrations.findIndex((one) => one.id === id) > last
 const before = migrations.filter((one) => !isPhased(one))
 await migrate(db, before, { finish: true })
 
-// Tables that the others name, if they exist. The number of rows matters, not their content.
+// Referenced tables, if they exist. Only the number of rows matters, not their content.
 const texts = migrations.filter(isPhased).map((one) => ('up' in one ? one.up(words.postgres).join(';') : ''))
 const tables = (
   await db.all<{ name: string }>(
@@ -79,7 +79,7 @@ const watching = (async () => {
   }
 })()
 const began = performance.now()
-// As they stand in the list, one after the other as releases bring them.
+// Migrations in the order of the list, one after the other, as releases apply them.
 for (const [at, one] of migrations.entries()) {
   if (!isPhased(one)) continue
   const known = migrations.filter((other, i) => !isPhased(other) || i <= at)
@@ -95,7 +95,7 @@ console.log(
 )
 for (const [lock, ms] of [...held].sort(([, a], [, b]) => b - a)) console.log(`  ${lock}: about ${ms.toFixed(0)} ms`)
 if (values.check) {
-  // All of them keep writers out, and the first one readers as well.
+  // All of these lock modes block writers. The first one also blocks readers.
   const long = [...held].filter(([, ms]) => ms > 100)
   assert.deepEqual(long, [], 'a table was held for more than 100 ms')
 }

@@ -27,7 +27,7 @@ const hostile = [
   '9'.repeat(40),
 ]
 
-/** The text with up to four changes: pieces removed, doubled, swapped, or hostile characters put in. */
+/** Text with up to four changes: pieces removed, doubled or swapped, or hostile characters inserted. */
 export function mutate(random: Random, text: string): string {
   let changed = text
   for (let left = random.below(5); left > 0; left--) {

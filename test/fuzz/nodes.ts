@@ -73,7 +73,7 @@ async function send(
   if (status !== expected) throw new Error(`${method} ${path}: ${status} ${bytes.toString().slice(0, 200)}`)
 }
 
-/** All of them; an answer has a thousand at most, and the next begins with the time of the last. */
+/** Reads all records. An answer has at most a thousand, and the next request starts at the time of the last one. */
 async function recordsOf(path: string): Promise<Set<string>> {
   const found = new Set<string>()
   for (let start = '', before = -1; found.size > before; ) {
@@ -97,7 +97,7 @@ async function counted(name: string): Promise<number> {
   return sum
 }
 
-// The repos are made before, since what makes one is another transaction.
+// The repositories are created before the measurement, since a push that creates one has a different transaction.
 for (let i = 0; i < (values.hot ? 1 : repos); i++) await push(i)
 const before = await counted('retries')
 const began = performance.now()

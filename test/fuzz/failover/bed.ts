@@ -16,10 +16,13 @@ export type MemberName = (typeof memberNames)[number]
 export const namespaceOf = (member: MemberName): string => `${clientsNamespace}-${member}`
 export const addressOf = (member: MemberName): string => `10.83.0.1${member.slice(1)}`
 
-/** HAProxy's port that closes all sessions of a member that fails its check, and the port that keeps them open. */
+/** Ports of HAProxy. One closes all sessions of a member that fails its check, the other keeps them open. */
 export const proxyPorts = { closes: 5000, keeps: 5001 } as const
 
-/** The lowest times that Patroni accepts; 30, 10 and 10 are usual. The lag lets a standby take over that misses some pushes. */
+/**
+ * Minimum times that Patroni accepts; usual values are 30, 10 and 10. The allowed lag lets a standby take over although it misses
+ * some pushes.
+ */
 const dcs = { ttl: 20, loop_wait: 2, retry_timeout: 3, maximum_lag_on_failover: 104_857_600 }
 
 const asPostgres = ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups']
@@ -83,7 +86,7 @@ async function ask(member: MemberName, path: string, init: RequestInit = {}): Pr
   })
 }
 
-/** The member that answers as the primary now. */
+/** Member that currently answers as the primary. */
 export async function findPrimary(): Promise<MemberName | undefined> {
   const asked = memberNames.map(async (name) =>
     (await ask(name, '/primary').catch(() => undefined))?.ok ? name : undefined,
@@ -101,7 +104,7 @@ export class Bed {
     this.#patroni = patroni
   }
 
-  /** Starts etcd, the members one after the other, and HAProxy, and resolves once all of them are ready. */
+  /** Starts etcd, the members one after the other, and HAProxy. Resolves once all of them are ready. */
   static async start(patroni: string): Promise<Bed> {
     const folder = mkdtempSync(join(tmpdir(), 'pinfold-failover-'))
     chmodSync(folder, 0o777)
@@ -120,7 +123,7 @@ export class Bed {
     writeFileSync(join(folder, 'haproxy.cfg'), proxyConfig())
     bed.#run('haproxy', ['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')])
     await bed.healthy('async')
-    // HAProxy takes every server for healthy until its first checks have failed.
+    // HAProxy treats every server as healthy until its first checks have failed.
     await sleep(5000)
     opening.move()
     return bed
@@ -140,7 +143,7 @@ export class Bed {
     this.#run(member, [...inNamespace(member), ...asPostgres, this.#patroni, config])
   }
 
-  /** Waits for a primary; `not` is one that does not count. */
+  /** Waits for a primary other than the member `not`. */
   async primary(seconds: number, not?: MemberName): Promise<MemberName> {
     for (const end = performance.now() + seconds * 1000; performance.now() < end; await sleep(100)) {
       const found = await findPrimary()
@@ -149,7 +152,7 @@ export class Bed {
     throw new Error(`no primary within ${seconds} s`)
   }
 
-  /** Waits for a commit of a client of its own: with synchronous replication a new primary waits for a standby first. */
+  /** Waits until a commit of this program succeeds. With synchronous replication, a new primary first waits for a standby. */
   async commits(member: MemberName, seconds: number): Promise<void> {
     for (const end = performance.now() + seconds * 1000; performance.now() < end; await sleep(100)) {
       const left = Math.max(end - performance.now(), 1)
@@ -162,7 +165,7 @@ export class Bed {
         await client.query('INSERT INTO probe DEFAULT VALUES')
         return
       } catch {
-        // The next attempt follows.
+        // The loop tries again.
       } finally {
         void client.end().catch(() => {})
       }
@@ -170,7 +173,10 @@ export class Bed {
     throw new Error(`${member} does not commit within ${seconds} s`)
   }
 
-  /** Waits until all members stream from one leader, with `sync` one of them synchronously. A member may have to copy the database. */
+  /**
+   * Waits until all members replicate from one leader. With `sync`, one of them must do so synchronously. A member may first have
+   * to copy the database.
+   */
   async healthy(mode: 'sync' | 'async', seconds = 600): Promise<void> {
     let last: unknown
     for (const end = performance.now() + seconds * 1000; performance.now() < end; await sleep(500)) {
@@ -195,7 +201,7 @@ export class Bed {
     await this.healthy(mode)
   }
 
-  /** Asks Patroni for a planned change of the leader. */
+  /** Requests a planned change of the leader from Patroni. */
   async switchover(leader: MemberName): Promise<void> {
     const answer = await ask(leader, '/switchover', { method: 'POST', body: JSON.stringify({ leader }) })
     if (!answer.ok) throw new Error(`Patroni answered ${answer.status} to a switchover: ${await answer.text()}`)
@@ -205,18 +211,18 @@ export class Bed {
     return text('ip', 'netns', 'pids', namespaceOf(member)).split('\n').filter(Boolean).map(Number)
   }
 
-  /** Sends a signal to Patroni, PostgreSQL and all of its children. */
+  /** Sends a signal to Patroni, to PostgreSQL and to all child processes. */
   signal(member: MemberName, signal: NodeJS.Signals): void {
     for (const pid of this.#pids(member)) {
       try {
         process.kill(pid, signal)
       } catch {
-        // It has ended by itself.
+        // The process has already ended.
       }
     }
   }
 
-  /** Drops every packet to and from a member, or only those to and from some addresses. */
+  /** Drops all packets from and to a member, or only those from and to some addresses. */
   dropPackets(member: MemberName, others: readonly MemberName[] = []): void {
     const netfilter = (...rule: string[]) =>
       text(...(inNamespace(member) as [string]), 'iptables', '-A', ...rule, '-j', 'DROP')
@@ -234,7 +240,7 @@ export class Bed {
     text(...(inNamespace(member) as [string]), 'iptables', '-F')
   }
 
-  /** Starts a member that was killed; one that does not come back gets a new copy of the data. */
+  /** Starts a killed member. If it cannot start again, it gets a new copy of the data. */
   async revive(member: MemberName, mode: 'sync' | 'async'): Promise<void> {
     if (this.#pids(member).length === 0) this.startMember(member)
     try {

@@ -1,10 +1,10 @@
-// The verdict on one round of a failover: what the answers, the acknowledged pushes and the heads of the log have to be.
+// Verdict on one round of a failover, from the answers, the acknowledged pushes and the checkpoints of the log.
 import { leafHash, rootHash } from '#lib/tlog/merkle.ts'
 import { tileWidth } from '#lib/tlog/tiles.ts'
 import { entriesIn, nodesOver, tilePathOf } from '../../support/log-tree.ts'
 import type { Answer, Head, Load, Target } from './load.ts'
 
-/** Milliseconds from the moment at which a new primary answered until each server answered a push again. */
+/** Milliseconds from the first answer of a new primary until each server has answered a push again. */
 export function recoveryMs(answers: readonly Answer[], servers: number, primaryAt: number): number[] {
   return Array.from({ length: servers }, (_, server) => {
     const good = answers.filter((one) => one.server === server && one.kind === 'push' && one.status === 201)
@@ -15,7 +15,7 @@ export function recoveryMs(answers: readonly Answer[], servers: number, primaryA
   })
 }
 
-/** The longest time in which a server answered no push. */
+/** Longest time during which one of the servers answered no push. */
 export function longestGapMs(answers: readonly Answer[], servers: number): number {
   let longest = 0
   for (let server = 0; server < servers; server++) {
@@ -30,7 +30,7 @@ export function longestGapMs(answers: readonly Answer[], servers: number): numbe
 
 const readyzMs = 2500
 
-/** Answers that no client may get, each once. A pull may answer 404 only where writes were lost. */
+/** Answers that no client may get, each once. A pull may get 404 only if writes were lost. */
 export function badAnswers(answers: readonly Answer[], hasLost: boolean): string[] {
   const bad = answers.flatMap((one) => {
     const { kind, status, canRetry, problem, began, ended, server } = one
@@ -38,14 +38,14 @@ export function badAnswers(answers: readonly Answer[], hasLost: boolean): string
     if (kind === 'readyz' && ended - began > readyzMs) return [`${where}: no answer within ${readyzMs} ms`]
     if (status === 503) return kind === 'readyz' || canRetry ? [] : [`${where}: 503 without Retry-After`]
     if (status < 400 && status > 0) return []
-    // The log has nothing to show before its first head.
+    // A log without a checkpoint answers 404.
     if (status === 404 && (kind === 'log' || (kind === 'pull' && hasLost))) return []
     return [`${where}: ${status === 0 ? 'no answer' : status}: ${problem}`]
   })
   return [...new Set(bad)]
 }
 
-/** The acknowledged pushes that no server has any more. */
+/** Acknowledged pushes that the server no longer has. */
 export async function lostPushes({ acknowledged }: Load, { base, token }: Target): Promise<string[]> {
   const lost: string[] = []
   const left = [...acknowledged]
@@ -62,8 +62,8 @@ export async function lostPushes({ acknowledged }: Load, { base, token }: Target
 }
 
 /**
- * The heads that contradict each other: two roots of one size, or a head that is not the beginning of the log as it is served.
- * Heads that are larger than what is served cannot be compared; there are some only where the database has lost entries.
+ * Checkpoints that contradict each other: two roots for one size, or a checkpoint that is no prefix of the served log.
+ * Checkpoints larger than the served log cannot be compared. They exist only if the database has lost entries.
  */
 export async function contradictions(
   heads: readonly Head[],
@@ -87,14 +87,14 @@ export async function contradictions(
   return found
 }
 
-/** The roots of the served log at each size, calculated from its entries. */
+/** Root of the served log at each size, computed from its entries. */
 async function servedRoots(
   base: string,
   organization: string,
   { size, origin }: Head,
 ): Promise<(size: number) => string> {
   const leaves: Buffer[] = []
-  // A later generation has a path of its own behind the organization.
+  // The path of a later log of an organization has its generation after the organization.
   const folder = origin.slice(origin.indexOf('/ledger/'))
   for (let index = 0; index * tileWidth < size; index++) {
     const width = Math.min(size - index * tileWidth, tileWidth)

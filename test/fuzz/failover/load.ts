@@ -5,7 +5,7 @@ import { parseNote } from '#lib/tlog/notes.ts'
 import { type Descriptor, digestOf, imageOf, types } from '../../support/registry.ts'
 
 export type Kind = 'push' | 'pull' | 'readyz' | 'log'
-/** Times are those of `performance.now()`. `status` is 0 where no answer came. */
+/** Times are values of `performance.now()`. `status` is 0 if no answer came. */
 export type Answer = {
   server: number
   kind: Kind
@@ -25,14 +25,14 @@ export type Target = {
   token: () => Promise<string>
 }
 
-/** Longer than any deadline of the server; a request that takes longer is hanging. */
+/** Longer than any timeout of the server, so a request that takes this long hangs. */
 const hangMs = 60_000
 const pauseMs = 100
 
 /** Sends requests to every server until it is stopped. */
 export class Load {
   readonly answers: Answer[] = []
-  /** The pushes that were answered with 201, by tag. No tag is pushed twice. */
+  /** Pushes with the answer 201, by tag. Each tag is pushed only once. */
   readonly acknowledged = new Map<string, { repo: string; digest: string }>()
   readonly heads: Head[] = []
   readonly #targets: readonly Target[]
@@ -55,7 +55,7 @@ export class Load {
     await Promise.all(this.#running)
   }
 
-  /** Keeps all connections of each server's pool busy for a moment. */
+  /** Keeps all database connections of each server busy for a moment. */
   burst(requests = 60): void {
     for (const [server, target] of this.#targets.entries()) {
       for (let i = 0; i < requests; i++) void this.#pull(server, target)
@@ -97,7 +97,7 @@ export class Load {
     if (status === 201) this.acknowledged.set(tag, { repo, digest: digestOf(body) })
   }
 
-  /** Asks for a tag that was pushed a moment ago, so that a cache has no answer. */
+  /** Pulls a tag that was pushed just now, so no cache has it. */
   async #pull(server: number, { base, token }: Target): Promise<void> {
     const pushed = [...this.acknowledged]
     const recent = pushed[Math.max(pushed.length - 1 - Math.floor(Math.random() * 50), 0)]
@@ -107,7 +107,7 @@ export class Load {
     await this.#ask('pull', server, `${base}/v2/${repo}/manifests/${tag}`, { headers })
   }
 
-  /** Each restore begins another log, so the newest one is looked up. */
+  /** Each restore starts a new log, so the newest one is looked up. */
   async #readHead(server: number, { base, organization }: Target): Promise<void> {
     const policy = await this.#ask('log', server, `${base}/ledger/${organization}/policy`, {})
     const place = /^log \S+ (\S+)$/m.exec(policy.body)?.[1]

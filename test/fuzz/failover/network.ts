@@ -1,4 +1,4 @@
-// Network namespaces of the failover test: one for the clients, with a bridge, and one for each member of the database.
+// Network namespaces of the failover test: one for the clients, with a bridge, and one for each database member.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { addressOf, clientsAddress, clientsNamespace, memberNames, namespaceOf } from './bed.ts'
@@ -6,7 +6,9 @@ import { addressOf, clientsAddress, clientsNamespace, memberNames, namespaceOf }
 const ip = (...args: string[]): string => execFileSync('ip', args, { encoding: 'utf8' })
 const ipInside = (...args: string[]): string => ip('netns', 'exec', clientsNamespace, 'ip', ...args)
 
-/** Makes the namespaces, runs a command in the one of the clients, removes them, and resolves with its exit code. */
+/**
+ * Creates the namespaces, and runs a command in the namespace of the clients. Then removes the namespaces. Returns the exit code.
+ */
 export async function runInNamespaces(command: readonly string[]): Promise<number> {
   const made: string[] = []
   const add = (name: string) => {

@@ -1,5 +1,4 @@
-// Clients that want a connection more than an answer: bodies that never end, halves of requests, readers that do not read,
-// and words that no client should say.
+// Attacks on connections: bodies that never end, incomplete requests, clients that do not read, and invalid protocol messages.
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import net from 'node:net'
@@ -12,16 +11,16 @@ import type { Kinds } from './kinds.ts'
 import { answerOf, stranger } from './send.ts'
 import type { World } from './world.ts'
 
-/** More than the server gives anybody for a request, an answer or an idle connection. */
+/** Time to wait for the server. It is longer than any timeout of the server for a request, an answer or an idle connection. */
 const patienceMs = 90_000
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Longer than the server waits for a reader. */
+/** Longer than the server waits for a client that does not read. */
 const unreadMs = 40_000
 
 type Lines = Record<string, string>
 
-/** Writes this to a connection, and one more byte every second. Returns the status of the answer, or nothing. */
+/** Writes a text to a connection, and then one byte every second. Returns the status of the answer, or undefined if none came. */
 async function overTcp(port: number, first: string, drip = '', reads = true): Promise<string> {
   const socket = net.connect({ port, host: '127.0.0.1' })
   let text = ''
@@ -132,7 +131,7 @@ export async function connectionKinds(world: World, upload: () => string): Promi
           [large, push()],
         ] as [string, Lines][])
         const lines = { host: 'a', 'x-forwarded-for': stranger(random), ...headers }
-        // Many on one connection, so that answers pile up if anybody lets them.
+        // Many requests on one connection, so that answers would pile up in the server if it allowed that.
         return overTcp(port, headOf('GET', path, lines).repeat(50), '', false)
       },
     },
@@ -182,7 +181,7 @@ export async function connectionKinds(world: World, upload: () => string): Promi
   }
 }
 
-/** A few connections over HTTP/2, each replaced once the server has closed it. */
+/** A few HTTP/2 connections. Each is replaced once the server has closed it. */
 function http2Sessions(port: number) {
   const sessions: (http2.ClientHttp2Session | undefined)[] = Array.from({ length: 4 })
   let next = 0
@@ -196,7 +195,9 @@ function http2Sessions(port: number) {
     return made
   }
   return {
-    /** With `first` a body follows that never ends. How the stream did. */
+    /**
+     * Sends a request. With `first`, its body begins with `first` and never ends. Returns the status, or how the stream ended.
+     */
     async ask(headers: http2.OutgoingHttpHeaders, first?: Buffer | string): Promise<string> {
       const stream = session().request(headers, { endStream: first === undefined })
       let status = ''

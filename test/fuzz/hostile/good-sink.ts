@@ -1,4 +1,5 @@
-// A thread with a sink that answers as it should, however busy those are that attack. It tells which subjects came.
+// Thread with a webhook receiver that answers correctly, however busy the attacks are. It reports the subjects of received
+// events.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parentPort } from 'node:worker_threads'

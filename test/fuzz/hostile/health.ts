@@ -1,4 +1,4 @@
-// A thread that asks for /healthz every 50 ms, whatever the others are at, and tells how long each answer took.
+// Thread that requests /healthz every 50 ms during the attacks, and reports the time of each answer.
 import { Agent, request } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 
@@ -7,7 +7,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
 let due = performance.now()
 
-/** `late` is by how much this thread was late itself, which the server has no part in. */
+/** `late` is the delay of this thread itself, for which the server is not responsible. */
 function ask(): void {
   const began = performance.now()
   const late = Math.max(0, began - due)

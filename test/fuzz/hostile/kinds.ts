@@ -1,26 +1,29 @@
-// Common parts of attacks: each is repeated at its own pace, and its answers are counted.
+// Common parts of attacks. Each attack is repeated at its own rate, and its answers are counted.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, randomFrom } from '../../support/random.ts'
 import { answerOf } from './send.ts'
 
 export type Kind = {
-  /** Milliseconds from one to the next. */
+  /** Milliseconds between two attacks of this kind. */
   every: number
-  /** Number of attacks under way at once, 4 by default. Further ones are skipped. */
+  /** Maximum number of attacks of this kind at the same time. Further ones are skipped. Default: 4. */
   atOnce?: number
-  /** Answers of the server, one or several: an HTTP status, a code of gRPC, or the way in which the connection ended. */
+  /** Runs one attack. Returns one or more results: an HTTP status, a gRPC code, or how the connection ended. */
   attack(random: Random): Promise<string | number | readonly (string | number)[]>
 }
 export type Kinds = Record<string, Kind>
 export type Counts = Map<string, Map<string, number>>
 
-/** A failure of the server that no input may cause; 501 says that it is no proxy, and 505 that there is no such HTTP. */
+/**
+ * Failure of the server that no input may cause. Two statuses are no failures: 501 for proxy requests, and 505 for an unknown
+ * HTTP version.
+ */
 export const isBroken = (answer: string): boolean =>
   /^5(?!0[15])\d\d$|^grpc (?:2|13)$/.test(answer) && !isRefusal(answer)
-/** Statuses of a server that is overloaded or has no database at the moment. */
+/** Answers of a server that is overloaded, or whose database is unavailable. */
 export const isRefusal = (answer: string): boolean => /^50[347]$|^grpc (?:4|14)$/.test(answer)
 
-/** Makes all of them until `signal`, and resolves when the last has its answer or has been given up. */
+/** Runs attacks of all kinds until `signal` is aborted. Resolves when the last attack has ended. */
 export async function attackWith(kinds: Kinds, seed: number, counts: Counts, signal: AbortSignal): Promise<void> {
   const under = new Set<Promise<void>>()
   const pace = async (name: string, { every, atOnce = 4, attack }: Kind, random: Random) => {

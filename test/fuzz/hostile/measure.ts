@@ -1,4 +1,4 @@
-// Measurements beside the load: latency of /healthz, memory of the server and size of its database.
+// Measurements during the load: latency of /healthz, memory of the server, and size of its database.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -37,15 +37,15 @@ export const inMs = (values: readonly number[]): string =>
   `p50 ${quantile(values, 0.5).toFixed(1)}, p99 ${quantile(values, 0.99).toFixed(1)}, max ${quantile(values, 1).toFixed(1)} ms`
 
 /**
- * Megabytes that the process has taken; what it started is not in it. Nor are pages of files, such as of its program and of
- * the database, which the system takes back whenever it likes.
+ * Memory of the process in megabytes, without its child processes. Mapped files, such as the program and the database, are left
+ * out, since the system can free their memory at any time.
  */
 export function residentMb(pid: number): number {
   const [, kb] = /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
   return Number(kb) / 1024
 }
 
-/** The same of what it started: the process that reads images. */
+/** Memory of the child processes in megabytes: the process that reads images. */
 export function childrenMb(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   return children.reduce((sum, child) => {
@@ -57,7 +57,7 @@ export function childrenMb(pid: number): number {
   }, 0)
 }
 
-/** Megabytes of the database; of SQLite with what it has yet to move from its log. */
+/** Size of the database in megabytes. For SQLite, includes its write-ahead log. */
 export async function databaseMb({ database, data }: Place): Promise<number> {
   if (database === '') {
     const files = readdirSync(data).filter((file) => file.startsWith('pinfold.db'))

@@ -1,4 +1,4 @@
-// Requests of ordinary users during the attacks. A wrong answer is a failure, and so is a request to wait.
+// Requests of ordinary users during the attacks. A wrong answer is a failure, and so is a rate limit.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -15,14 +15,14 @@ import { digestOf, imageOf, types } from '../../support/registry.ts'
 import type { Got } from './send.ts'
 import { office, peopleAudience, type User, type World } from './world.ts'
 
-/** One after the other, each with its pause. */
+/** Requests of one user, one after the other. Each has its own pause. */
 type Deed = { pauseMs: number; go(random: Random): Promise<void> }
 export type Deeds = { times: Map<string, number[]>; failures: string[] }
 
 const eventWithinMs = 60_000
 const readWithinMs = 15 * 60_000
 
-/** Does all of it until `signal`. Resolves when the last is done. */
+/** Runs all requests until `signal` is aborted. Resolves when the last one is done. */
 export async function liveOrdinarily(world: World, db: Db, seed: number, done: Deeds, signal: AbortSignal) {
   const deeds = await deedsOf(world, db)
   await Promise.all(
@@ -88,7 +88,7 @@ async function deedsOf(world: World, db: Db): Promise<Record<string, Deed>> {
   }
   let last = await push(randomFrom(1))
 
-  /** Exchanges the platform's token for one of ours, and uses it. */
+  /** Exchanges a token of the CI platform for one of the server, and uses it. */
   async function exchanged(token: string, identity: string): Promise<string> {
     const search = new URLSearchParams({ aud: url, ...(identity === '' ? {} : { identity }) })
     const got = await send({ method: 'POST', path: `/sts/exchange?${search}`, token, from: office, agent })
@@ -151,7 +151,7 @@ async function deedsOf(world: World, db: Db): Promise<Record<string, Deed>> {
       pauseMs: 1000,
       async go() {
         await exchanged(await issuer.token({ sub: 'acme-pusher', aud: url }), pusher.uid)
-        // A person whom others bind in every group where they can.
+        // A user to whom the attackers give bindings in all of their groups.
         const token = await exchanged(await victim(), '')
         expect(
           await send({ path: '/control/v1/pendingBindings', token, from: office, agent }),
@@ -218,7 +218,7 @@ function grpcCalls({ port }: World, owner: User, org: string): Deed {
   }
 }
 
-/** Waits in the background; the time is what it takes until the server knows what a pushed image contains. */
+/** Pushes an image and waits until the server has read its contents. The wait does not delay other requests. */
 function imagesRead(db: Db, push: (random: Random) => Promise<{ digest: string }>): Deed {
   return {
     pauseMs: 10_000,

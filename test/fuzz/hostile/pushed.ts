@@ -1,5 +1,5 @@
-// Content that a hostile tenant pushes: wide and deep indexes, wrong sizes, archives and SBOMs that are made to fill memory, and
-// thousands of images that wait to be read.
+// Content that a hostile tenant pushes: wide and deep indexes, wrong sizes, archives and SBOMs made to fill memory, and thousands
+// of images in the queue for reading.
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { oneOf, type Random } from '../../support/random.ts'
 import { type Descriptor, digestOf, imageOf, indexOf, types } from '../../support/registry.ts'
@@ -40,7 +40,7 @@ export async function pushedKinds(world: World): Promise<Kinds> {
   const images: Descriptor[] = []
   const wide: Descriptor[] = []
   for (let i = 0; i < 40; i++) images.push(plainDescriptor(await manifest(imageOf(config, [plain], nonce(i)))))
-  /** At most sixty are new, so that little is stored; after that it pushes the same again. */
+  /** Pushes at most sixty different contents and then the same ones again, so that little is stored. */
   const wideIndex = async (i: number) => {
     const entries = Array.from({ length: mostEntries }, (_, n) => images[n % images.length]!)
     const { status, ...one } = await manifest(indexOf(entries, nonce(i % 60)))
@@ -63,7 +63,7 @@ export async function pushedKinds(world: World): Promise<Kinds> {
       every: 5000,
       async attack() {
         nested = await nest()
-        // One level more than is taken.
+        // An index one level deeper than the server accepts.
         return [nested.status, (await manifest(indexOf([plainDescriptor(nested)]))).status]
       },
     },
@@ -105,7 +105,7 @@ export async function pushedKinds(world: World): Promise<Kinds> {
   }
 }
 
-/** The head of a file in an archive whose content is as long as it says, and comes from somewhere else. */
+/** Archive header of a file with this size. The content comes from elsewhere. */
 function tarHead(path: string, size: number): Buffer {
   const head = Buffer.alloc(512)
   head.write(path, 0)
@@ -117,7 +117,7 @@ function tarHead(path: string, size: number): Buffer {
   return head
 }
 
-/** Little to push, and gigabytes or millions of entries to read. */
+/** Layers that are small when they are pushed, but have gigabytes or millions of entries. */
 function bombLayers(): Buffer[] {
   const database = 'lib/apk/db/installed'
   const zeros = Buffer.alloc(64 * mib)
@@ -125,7 +125,7 @@ function bombLayers(): Buffer[] {
   const entries = Buffer.concat(Array.from({ length: 50_000 }, (_, i) => tarHead(`f${i}`, 0)))
   const many = <T>(times: number, one: T): T[] => Array.from({ length: times }, () => one)
   return [
-    // Parts that are compressed each by itself are one stream, as far as both formats are concerned.
+    // In both formats, parts that are compressed one by one form one valid stream.
     Buffer.concat([gzipSync(tarHead(database, 4096 * mib)), ...many(64, gzipSync(zeros))]),
     Buffer.concat([zstdCompressSync(tarHead(database, 4096 * mib)), ...many(64, zstdCompressSync(zeros))]),
     Buffer.concat([gzipSync(tarHead('var/lib/data', 8191 * mib)), ...many(128, gzipSync(zeros))]),
@@ -135,7 +135,7 @@ function bombLayers(): Buffer[] {
   ]
 }
 
-/** Up to the 32 MiB that are read of one: deep, wide, and of more packages than are kept. */
+/** SBOMs of up to 32 MiB, the limit for reading: deep, wide, and with more packages than the server stores. */
 function bombSboms(): string[] {
   const packages = Array.from({ length: 150_000 }, (_, i) => `{"name":"p${i}","versionInfo":"1"}`).join(',')
   return [

@@ -1,4 +1,4 @@
-// One request over HTTP/1.1, as if it came through a proxy from the client at `from`.
+// Sends one HTTP/1.1 request, as if a proxy had forwarded it from the client at `from`.
 import { Agent, request } from 'node:http'
 import type { Json } from '../../support/pinfold.ts'
 import type { Random } from '../../support/random.ts'
@@ -17,10 +17,10 @@ export type Send = (ask: Ask) => Promise<Got>
 
 const patienceMs = 60_000
 
-/** Few connections: it is what comes over them that is hostile. */
+/** Few connections, since only the requests on them are hostile. */
 export const hostileAgent = new Agent({ keepAlive: true, maxSockets: 48 })
 
-/** Rejects when there is no answer within a minute. */
+/** Rejects if no answer comes within a minute. */
 export function sendTo(port: number): Send {
   return ({ method = 'GET', path, token, headers = {}, body, from, agent = hostileAgent }) =>
     new Promise((resolve, reject) => {
@@ -63,7 +63,7 @@ export function sendTo(port: number): Send {
     })
 }
 
-/** Returns the way in which an attack without an answer ended. Errors of this program are thrown. */
+/** Returns how an attack without an answer ended. Throws errors of this program. */
 export function answerOf(error: unknown): string {
   const { code, message } =
     (error as Error & { cause?: NodeJS.ErrnoException }).cause ?? (error as NodeJS.ErrnoException)
@@ -71,5 +71,5 @@ export function answerOf(error: unknown): string {
   return code === undefined ? message : String(code)
 }
 
-/** One of a few hundred addresses that no ordinary client has. */
+/** One of a few hundred client addresses that no ordinary client has. */
 export const stranger = (random: Random): string => `10.66.${random.below(2)}.${1 + random.below(200)}`

@@ -1,10 +1,10 @@
-// Webhook endpoints on this machine: a good one, and hostile ones that make the server wait.
+// Webhook receivers on this machine: one that answers correctly, and hostile ones that make the server wait.
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 
 export async function startSinks() {
-  /** When the events of a subject came first. */
+  /** Time of the first event for each subject. */
   const came = new Map<string, number>()
   const waiting = new Map<string, () => void>()
   const held = new Set<Socket>()
@@ -45,9 +45,9 @@ export async function startSinks() {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
-    /** The one that answers as it should. */
+    /** Receiver that answers correctly. */
     good,
-    /** Resolves when an event about it has come there; false when none has within the time. */
+    /** Resolves once this receiver has an event about the subject. Resolves to false if none arrives in time. */
     about: (subject: string, withinMs: number): Promise<boolean> =>
       new Promise((resolve) => {
         if (came.delete(subject)) return resolve(true)

@@ -1,4 +1,4 @@
-// Attempts of callers without any right: passwords, tokens, registrations, pulls of public and private images.
+// Attacks without any rights: passwords, tokens, registrations, and pulls of public and private images.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -29,7 +29,7 @@ export async function strangerKinds(world: World): Promise<Kinds> {
     const text = mutate(random, oneOf(random, [signed, evil.owner.api, evil.owner.registry, 'x'.repeat(longest)]))
     return text.replaceAll(/[^\x21-\x7e]/g, 'x').slice(0, longest)
   }
-  /** Many addresses, or again and again the same. */
+  /** Client address: one of many, or always the same one. */
   const from = (random: Random): string => (random.below(2) === 0 ? den : stranger(random))
   const exchange = async (token: string, identity: string, random: Random): Promise<number> => {
     const search = new URLSearchParams({ aud: url, ...(identity === '' ? {} : { identity }) })
@@ -127,7 +127,7 @@ export async function strangerKinds(world: World): Promise<Kinds> {
 
 let pullToken = ''
 
-/** Identities of the hostile tenant with the largest patterns that are taken, one of them with an issuer that never answers. */
+/** Identities of the hostile tenant with the largest allowed patterns. The issuer of one of them never answers. */
 async function slowIdentities({ evil, issuer }: World): Promise<string[]> {
   const silent = createServer(() => {})
     .listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-// Attacks of the owner of one organization on others, through the API and the registry.
+// Attacks of one organization's owner on others, through the API and the registry.
 
 import { personUid } from '#domains/iam/identities/people.ts'
 import { AdvisoriesService } from '#gen/pinfold/vulnerabilities/v2/advisories_pb.ts'

@@ -1,4 +1,4 @@
-// A server behind a proxy, as in production, with an ordinary organization and a hostile one.
+// Server behind a proxy, as in production, with an ordinary organization and a hostile one.
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startIssuer } from '../../support/fake-issuer.ts'
@@ -7,19 +7,19 @@ import { type Env, makePlace, startProcess, tokenOf } from '../../support/proces
 import { type Got, sendTo } from './send.ts'
 import { startSinks } from './sinks.ts'
 
-/** Address of ordinary clients, which share one office. */
+/** Address of all ordinary clients, as of a shared office. */
 export const office = '198.51.100.7'
 export const den = '203.0.113.66'
 export const peopleAudience = 'client-id-of-pinfold'
 
-/** Somebody with an identity, whose tokens are exchanged anew before they are old. */
+/** A client with an identity, whose tokens are replaced before they expire. */
 export type User = {
   uid: string
-  /** For the API, and for the registry. */
+  /** Tokens for the API and for the registry. */
   api: string
   registry: string
   call(method: string, path: string, body?: object): Promise<Got>
-  /** Below `/v2/`. */
+  /** Sends a request to a path below `/v2/`. */
   oci(method: string, path: string, body?: Buffer | string | object, headers?: Record<string, string>): Promise<Got>
 }
 export type World = Awaited<ReturnType<typeof openWorld>>
@@ -42,7 +42,7 @@ export async function openWorld(settings: Env) {
     ...settings,
   }
   const server = await startProcess(place, { env })
-  // Also when this program fails.
+  // The server is stopped even if this program fails.
   process.once('exit', () => server.kill('SIGKILL'))
   let closing = false
   void server.exited.then(({ code, signal }) => {
@@ -53,7 +53,7 @@ export async function openWorld(settings: Env) {
   const port = Number(new URL(server.url).port)
   const send = sendTo(port)
   const root = await tokenOf(place)
-  /** As the operator, who prepares; throws unless it works. */
+  /** Calls the API as the operator, to prepare the test. Throws unless the call succeeds. */
   const operate = async (path: string, body: object): Promise<Json> => {
     const { status, json, bytes } = await send({ method: 'POST', path, token: root, body, from: office })
     if (status !== 200) throw new Error(`${path} answered ${status}: ${bytes}`)
@@ -62,7 +62,7 @@ export async function openWorld(settings: Env) {
   const timers: NodeJS.Timeout[] = []
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 
-  /** Creates an identity in the organization with this role. */
+  /** Creates an identity in the organization, with this role. */
   async function user(org: string, name: string, role: string, from: string): Promise<User> {
     const claimMatch = { issuer: issuer.url, subject: name }
     const { uid } = await operate(`/iam/v2/identities/${org}`, { name, claimMatch })
@@ -124,7 +124,7 @@ export async function openWorld(settings: Env) {
     evil: { uid: evil, owner: await user(evil, 'evil-owner', roleUids.owner, den) },
     open: { uid: open, owner: await user(open, 'public-owner', roleUids.owner, office) },
     user,
-    /** Stops the server as a service manager does; how it ended, and what it had to say. */
+    /** Stops the server as a service manager does. Returns its exit code and its output. */
     async close() {
       for (const timer of timers) clearInterval(timer)
       closing = true
