@@ -79,7 +79,10 @@ const none: AdvisoryFilter = { values: [], numbers: [], excludedAuthors: [], que
 const value = (facet: number, text: string): AdvisoryFilter => ({ ...none, values: [{ facet, values: [text] }] })
 const number = (facet: number, ...numbers: number[]): AdvisoryFilter => ({ ...none, numbers: [{ facet, numbers }] })
 
-/** Each filter with a value of a few rows and one of a share; `oneByOne`: the server remembers such a total. */
+/**
+ * Each filter with a value that few rows have, and with a value that a share of the rows has. `oneByOne`: the server caches the
+ * total of such a filter.
+ */
 const cases: [name: string, share: string, filter: AdvisoryFilter, oneByOne?: true][] = [
   ['no filter', 'all', none],
   ['advisory_ids', '1 row', value(facets.advisoryId, 'BEN-77')],
@@ -127,7 +130,7 @@ const cases: [name: string, share: string, filter: AdvisoryFilter, oneByOne?: tr
 
 type Opened = { db: Db; group: string; close: () => Promise<void> }
 
-/** Made once; `--keep` finds it again. */
+/** The database is made once; `--keep` uses it again in the next run. */
 async function open(name: string, count: number): Promise<Opened> {
   const data = join(folder, name)
   const noted = join(folder, `${name}.json`)

@@ -3,7 +3,7 @@ import { keepSmall } from '../src/cli/server/heap.ts'
 import { program } from '../test/support/process.ts'
 import { serverOptions } from '../test/support/server-options.ts'
 
-/** Has the process begin anew (same pid) with what `bin/pinfold` starts a server with, unless it has it already. */
+/** Restarts the process (with the same pid) with the options that `bin/pinfold` gives to a server, unless it has them already. */
 export function runAsServer(): void {
   keepSmall()
   const text = readFileSync(program, 'utf8')

@@ -10,7 +10,7 @@ import { makePlace, project, runProcess, startProcess, tokenOf } from '../test/s
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
 const rounds = Number(values.rounds)
-/** Time that a command may take beyond Node's own start. */
+/** Maximum time of a command in addition to Node's own start. */
 const mostMs = 150
 
 await using place = await makePlace()
@@ -80,13 +80,13 @@ const commands: readonly Case[] = [
   { args: ['migrate', ...place.args] },
 ]
 
-/** Throws where the command does not do what is measured: one that fails early is quick. */
+/** Throws if the command does not do its work, since a command that fails early is quick. */
 async function median({ args, code = 0, ...rest }: Case): Promise<number> {
   const times: number[] = []
   for (let i = 0; i <= rounds; i++) {
     const { cpuMs, ...done } = await costOf(args, { env: remote, ...rest })
     if (done.code !== code) throw new Error(`${args.join(' ')} ended with ${done.code}: ${done.stderr}`)
-    // The first fills the cache of compiled code.
+    // The first run fills the cache of compiled code.
     if (i > 0) times.push(cpuMs)
   }
   return times.sort((a, b) => a - b)[Math.floor(rounds / 2)]!

@@ -1,12 +1,12 @@
-// Clients that cost next to nothing beside the server. A measurement of the server's processor time needs a busy server, and on a
-// small machine a client in Node takes as long for a request as the server does.
+// Clients that need little processor time. The server must be busy to be measured, and on a small machine an ordinary Node client
+// needs as much time for a request as the server.
 import http2 from 'node:http2'
 import { connect, type Socket } from 'node:net'
 
-/** A request as HTTP/1.1 knows it; the path may differ from one to the next. */
+/** HTTP/1.1 request. Its path may differ from one request to the next. */
 export type Wanted = { path: string; method?: string; headers?: Record<string, string>; body?: string }
 export type Connections = {
-  /** Sends a request on the connection of this lane. Rejects unless the answer is a success. */
+  /** Sends a request on the connection of this lane. Rejects if the answer is an error. */
   send(lane: number, index: number): Promise<void>
   close(): void
 }
@@ -45,7 +45,7 @@ function exchange(socket: Socket, request: string): Promise<void> {
   })
 }
 
-/** One gRPC call again and again, eight lanes on each connection. */
+/** Repeats one gRPC call, with eight calls at a time on each connection. */
 export function grpcConnections(
   url: string,
   lanes: number,

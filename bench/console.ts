@@ -42,7 +42,7 @@ await page.goto(`${pinfold.url}/ui/enter#${code}`)
 await page.waitForURL(`${pinfold.url}/ui/`)
 await page.waitForLoadState('networkidle')
 
-/** When the largest thing of a page was painted, in milliseconds from when it was asked for. */
+/** Milliseconds from the request of a page until its largest element was painted. */
 const largestPaint = (one: Page): Promise<number> =>
   one.evaluate<number>(`new Promise((resolve) => {
     const observer = new PerformanceObserver((list) => resolve(list.getEntries().at(-1).startTime))
@@ -50,7 +50,7 @@ const largestPaint = (one: Page): Promise<number> =>
   })`)
 
 const at = `${pinfold.url}/ui/r/bench/large`
-/** Waits for the rows of a page; the numbers are written as people write them. */
+/** Waits for the rows of a page. Numbers in the text have separators. */
 const shown = (number: number) => {
   const [from, to] = [(number - 1) * perPage + 1, Math.min(number * perPage, tags)]
   const text = [from, to, tags].map((one) => new Intl.NumberFormat('en').format(one))
@@ -62,7 +62,7 @@ const timed = async (work: () => Promise<void>): Promise<number> => {
   return performance.now() - start
 }
 
-/** From a click on a link of pages to when the rows of the other page are painted, in milliseconds. */
+/** Milliseconds from a click on a page link until the rows of the other page are painted. */
 const turned = (label: string): Promise<number> =>
   page.evaluate<number>(`new Promise((resolve) => {
     const firstRow = () => document.querySelector('main tbody th')?.textContent

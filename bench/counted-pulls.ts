@@ -31,7 +31,7 @@ type Ready = { url: string; tokens: string[] }
 if (values.serve) await serve()
 else await measure()
 
-/** Counts or does not, as it is told by each message, and answers with how many pulls it has counted. */
+/** Turns counting on or off with each message, and returns the number of counted pulls. */
 async function serve(): Promise<void> {
   await using registry = await startRegistry({ jobs: [writeUsage] })
   const { app, org, url, seed, pusher, tokenFor } = registry

@@ -1,5 +1,5 @@
-// One server of a checkout, as `npm start` ships it, filled through its public interfaces alone: whatever two checkouts have
-// in common, so that they can be compared.
+// Server of a checkout, started as `npm start` does and filled only through the public API. So servers of two different checkouts
+// can be compared.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
@@ -16,20 +16,20 @@ const folders = 10
 const tags = 100
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 
-/** A server to measure: its process, its two tokens, and what it was filled with. */
+/** A measured server: its process, its two tokens, and the test data. */
 export type Measured = Awaited<ReturnType<typeof startMeasured>>
 
-/** Keeps this process, which makes the load, off the processor of the servers. */
+/** Moves this process, which sends the requests, to another processor than the servers. */
 export function pinLoad(): void {
   pin(process.pid, loadCore)
 }
 
-/** Keeps a process on one processor, where the machine can. */
+/** Binds a process to one processor, if the machine supports this. */
 export function pin(pid: number, core: string): void {
   if (canPin) spawnSync('taskset', ['-acp', core, String(pid)])
 }
 
-/** Starts the server of `checkout` on a data folder (or schema) of its own, with logs that nobody keeps, and fills it. */
+/** Starts the server of `checkout` with a new data folder or schema, and fills it. Its log output is discarded. */
 export async function startMeasured(checkout: string) {
   await using opening = new AsyncDisposableStack()
   const place = opening.use(await makePlace())
@@ -47,12 +47,12 @@ export async function startMeasured(checkout: string) {
   const [chunk] = await Promise.race([once(child.stdout!, 'data'), ended])
   child.stdout!.resume()
   const url = /^ready (\S+)/.exec(String(chunk))![1]!
-  /** Tokens of now, for runs that outlast one. */
+  /** Gets new tokens, for runs that take longer than a token is valid. */
   const renew = async () => ({
     token: await tokenOf(program, place),
     registryToken: await tokenOf(program, place, ['--audience', 'registry']),
   })
-  /** A token of an identity, for the API or another audience. */
+  /** Token of an identity, for the API or for another audience. */
   const tokenFor = (identity: string, audience?: string) =>
     tokenOf(program, place, ['--identity', identity, ...(audience ? ['--audience', audience] : [])])
   const tokens = await renew()
@@ -69,7 +69,7 @@ export async function startMeasured(checkout: string) {
   }
 }
 
-/** Resolves when the server has done what requests left for later, such as giving the events of pulls their places. */
+/** Resolves when the server has done the background work of earlier requests, such as routing the events of pulls. */
 export async function idle(pid: number): Promise<void> {
   for (let tries = 0, last = -1; tries < 25; tries++) {
     const now = cpuSeconds(pid)
@@ -79,7 +79,7 @@ export async function idle(pid: number): Promise<void> {
   }
 }
 
-/** By the checkout's own program: another one could change the database to its own version first. */
+/** Uses the checkout's own program, since another version could migrate the database first. */
 async function tokenOf(program: string, place: Place, more: readonly string[] = []): Promise<string> {
   const { code, stdout, stderr } = await runProcess(['token', ...place.args, ...more], {
     command: program,
@@ -89,7 +89,10 @@ async function tokenOf(program: string, place: Place, more: readonly string[] = 
   return stdout.trim()
 }
 
-/** `bench` with 1,000 repos in 10 folders, and `bench/app` with an image under 100 tags and another under its digest. */
+/**
+ * Creates `bench` with 1,000 repositories in 10 folders, and `bench/app` with an image under 100 tags and another one without a
+ * tag.
+ */
 async function fill(url: string, token: string, registryToken: string) {
   const client = clientOf(url, token)
   const made = async (path: string, body: Json) => {

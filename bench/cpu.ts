@@ -15,7 +15,10 @@ import { cpuSeconds, median, spreadOf } from './load.ts'
 
 const lanes = 32
 const movingTags = 128
-/** Largest accepted ratio to the checkout before. It is lower for pulls, the most frequent requests. */
+/**
+ * Maximum ratio of the processor time to that of the other checkout. The limit is lower for pulls, which are the most frequent
+ * requests.
+ */
 const [most, mostOfPulls] = [1.05, 1.03]
 const { values } = parseArgs({
   options: {
@@ -27,7 +30,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 })
-/** Turns of each side in a case. */
+/** Number of turns of each side in a case. */
 const measured = Number(values.turns)
 const warmUp = Math.ceil(measured / 8) * 2
 if (values.before === undefined) throw new Error('--before DIR, the checkout to compare with, is missing')
@@ -36,7 +39,7 @@ const sides = ['before', 'after'] as const
 type Side = (typeof sides)[number]
 const checkouts: Record<Side, string> = { before: resolve(values.before), after: resolve(values.after) }
 
-/** `turn` requests of a case take a server a few hundredths of a second. */
+/** Number of requests in a turn. They take a server a few hundredths of a second. */
 type Case = { name: string; turn: number; lanes?: number; most?: number; connect(server: Measured): Connections }
 
 function rest(path: (server: Measured) => string): Case['connect'] {
@@ -83,9 +86,9 @@ const all: Case[] = [
   },
   {
     name: 'tag move',
-    // In a turn all tags get the one manifest, in the next the other, so that each request after the first turn is a move.
+    // In one turn all tags get the first manifest, in the next one the second. So each request after the first turn moves a tag.
     turn: movingTags,
-    // With more at once PostgreSQL may refuse some, since they conflict.
+    // With more requests at the same time, PostgreSQL may refuse some of them because of conflicts.
     lanes: 8,
     connect: manifests(({ pushed }, index) => ({
       reference: `moving${index % movingTags}`,
@@ -98,13 +101,14 @@ const only = values.only?.split(',')
 const cases = all.filter(({ name }) => only?.includes(name) ?? true)
 
 /**
- * Result of one round. `rate` is the number of requests that are answered after the change in the time of one before it.
+ * Result of one round. `rate` is the number of requests that the new checkout answers in the time in which the old one answers
+ * one.
  */
 type Compared = Record<Side, number> & { rate: number }
 
 /**
- * Microseconds for each request of a case, with what it leaves to be done in the background. The two sides take short
- * turns, so that a slow spell of the machine meets both.
+ * Microseconds for each request of a case, including its work in the background. The two sides take short turns, so that a slow
+ * phase of the machine affects both.
  */
 async function compare(servers: Record<Side, Measured>, one: Case, first: Side): Promise<Compared> {
   const second: Side = first === 'before' ? 'after' : 'before'

@@ -30,7 +30,7 @@ const root = join(import.meta.dirname, '..')
 const data = mkdtempSync(join(tmpdir(), 'pinfold-bench-'))
 const rate = (value: number) => Math.round(value).toLocaleString('en')
 
-/** Remembers when each text of a description came first. */
+/** Records when each text of a description first arrived. */
 function startSink() {
   const seen = new Map<string, number>()
   let requests = 0
@@ -155,7 +155,7 @@ try {
     }),
   )
   while ([...committed.keys()].some((one) => !sink.seen.has(one))) await sleep(50)
-  // An attempt may even come before the client has read that the change is made.
+  // The first attempt may come before the client has received the answer to its change.
   const waits = [...committed].map(([one, at]) => Math.max(0, sink.seen.get(one)! - at)).sort((a, b) => a - b)
   const at = (share: number) => waits[Math.min(waits.length - 1, Math.floor(waits.length * share))]!.toFixed(1)
   console.log(`

@@ -90,7 +90,7 @@ async function lineOf(child: ChildProcess): Promise<string> {
   return String(chunk).split('\n')[0]!
 }
 
-/** Number of signatures that a server checks for that many requests with one token. */
+/** Number of signatures that a server verifies for this number of requests with one token. */
 async function countChecks(requests: number): Promise<number> {
   await using pinfold = await startPinfold()
   const org = await pinfold.seed.group()
@@ -158,7 +158,7 @@ async function measure(): Promise<void> {
       exchange: () => rateOf(async (index) => fresh.push(await exchange(index))),
       verify: () => ceiling('verify'),
       known: () => rateOf(() => get(known)),
-      // The tokens of the exchanges above, each once.
+      // Tokens of the exchanges above. Each is used once.
       first: () => rateOf(() => get(fresh.pop()!), fresh.length),
     })
     const requests = 1000

@@ -23,7 +23,7 @@ const index = 'application/vnd.oci.image.index.v1+json'
 const image = 'application/vnd.oci.image.manifest.v1+json'
 const MiB = 1024 * 1024
 
-/** Manifests that an index names. They have to be pushed before. */
+/** Manifests that an index lists. They must be pushed before the index. */
 export const namedManifests = 1900
 
 type Config = Pick<Attack, 'blob' | 'blobSize'>
@@ -45,7 +45,7 @@ function indexesOf({ registryToken }: Attack, named: readonly { digest: string; 
   }
 }
 
-/** Each makes request number `i`. */
+/** Attacks by name. Each function sends request number `i`. */
 export const kinds = {
   'manifests with 900 annotations': ({ blob, blobSize, registryToken }: Attack) => {
     const entry = { digest: blob, size: blobSize }
@@ -87,7 +87,7 @@ export const kinds = {
   'checks of claims against patterns': ({ org, token }: Attack) => {
     const claims = JSON.stringify({ iss: 'https://issuer.example', sub: 'a'.repeat(60), aud: 'x' })
     return (i: number): Sent => {
-      // A pattern that was compiled before costs less.
+      // Each pattern is new, since the server caches compiled patterns.
       const match = { issuer: 'https://issuer.example', subjectPattern: `(a?){30}a{30}b|${i}` }
       const body = Buffer.from(JSON.stringify({ claims, match }))
       return { method: 'POST', path: `/control/v1/claimChecks/${org}`, type: json, token, body }

@@ -27,7 +27,7 @@ const { values } = parseArgs({
   },
 })
 const seconds = Number(values.seconds)
-/** An attack lasts so long before anything is measured: its burst is over then. */
+/** Time that an attack runs before the measurement begins, so that the burst of its rate limit is used up. */
 const leadSeconds = Number(values.lead)
 const lanes = 16
 const pullsPerSecond = 40
@@ -44,7 +44,7 @@ type Tenant = {
   digest: string
 }
 
-/** An organization with a repository of one image and a service account that owns all of it. */
+/** Creates an organization with a repository of one image, and a service account that owns the organization. */
 async function createTenant(server: Measured, name: string): Promise<Tenant> {
   const client = clientOf(server.url, server.token)
   const made = async (path: string, body: Json): Promise<string> => {
@@ -68,7 +68,7 @@ async function createTenant(server: Measured, name: string): Promise<Tenant> {
 
 type Timed = { took: number[]; refused: number; failed: number }
 
-/** Pulls at a fixed rate, whether or not those before are answered; a pull takes from when it should have begun. */
+/** Pulls at a fixed rate, even if earlier pulls have no answer yet. The time of a pull is measured from when it was due. */
 async function pullSteadily(
   paths: (i: number) => string[],
   of: { url: string; token: string; rate: number; forMs: number },
@@ -123,7 +123,7 @@ async function measureUnder(server: Measured, quiet: Tenant, attack: Attack) {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   pin(child.pid!, loadCore)
-  // Both are on one processor: the process that measures must not wait for the one that attacks.
+  // Both processes share one processor, so the measuring process must have priority over the attacking one.
   setPriority(child.pid!, Math.min(19, getPriority() + 10))
   let text = ''
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))
@@ -136,7 +136,7 @@ async function measureUnder(server: Measured, quiet: Tenant, attack: Attack) {
   return { timed, answers: JSON.parse(text) as Record<string, number> }
 }
 
-/** Requests of docker, containerd and crane for a pull, in turn. A HEAD is sent as a GET. */
+/** Requests of docker, containerd and crane for a pull, in turn. A GET replaces each HEAD. */
 function clientPulls({ digest, blob }: Tenant): (i: number) => string[] {
   const of = (path: string) => `/v2/ci/app/${path}`
   const scope = '/token?service=pinfold&scope=repository:ci/app:pull'

@@ -1,4 +1,4 @@
-// Load from another core by programs that we did not write, and the arithmetic on what they print.
+// Load generators of other projects, which run on another processor, and calculations on their output.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -11,7 +11,7 @@ function output(command: string, args: readonly string[]): string {
   return done.stdout
 }
 
-/** Requests a second over HTTP/1.1 keep-alive, by wrk, with a script of its own for other requests than one GET. */
+/** Requests per second over HTTP/1.1 keep-alive, measured with wrk. A script of wrk sends requests other than a single GET. */
 export function wrk(url: string, token: string, seconds = 2, more: readonly string[] = []): number {
   const headers = ['-H', `authorization: Bearer ${token}`]
   const text = output('wrk', ['-t1', '-c32', `-d${seconds}s`, ...headers, ...more, url])
@@ -19,7 +19,7 @@ export function wrk(url: string, token: string, seconds = 2, more: readonly stri
   return Number(/Requests\/sec:\s+([\d.]+)/.exec(text)![1])
 }
 
-/** gRPC calls a second, by h2load. `body` is a file with one framed message. */
+/** gRPC calls per second, measured with h2load. `body` is a file with one framed message. */
 export function h2load(url: string, token: string, body: string, seconds = 2): number {
   const headers = ['content-type: application/grpc', 'te: trailers', `authorization: Bearer ${token}`]
   const text = output('h2load', [
@@ -38,7 +38,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-/** The least and the most of them, as a table shows how far rounds are from each other. */
+/** Minimum and maximum of the rounds, as text for a table. */
 export function spreadOf(numbers: readonly number[], digits = 2): string {
   return [Math.min(...numbers), Math.max(...numbers)].map((one) => one.toFixed(digits)).join(' to ')
 }
@@ -48,7 +48,7 @@ export function median(numbers: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)]!
 }
 
-/** Runs every measurement once a round, so that a slow spell of the machine meets all of them; answers with medians. */
+/** Runs every measurement once in each round, so that a slow phase of the machine affects all of them. Returns the medians. */
 export async function interleave<K extends string>(
   rounds: number,
   measurements: Record<K, () => Promise<number> | number>,

@@ -14,7 +14,7 @@ import { pinLoad, startMeasured } from './cpu-server.ts'
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
-    /** Between two lines. */
+    /** Time between two lines of output. */
     every: { type: 'string', default: '5' },
     check: { type: 'boolean', default: false },
   },
@@ -39,7 +39,7 @@ const idle = await idleMb()
 console.log(`idle: ${idle.toFixed(0)} MB`)
 await using server = await startMeasured(new URL('..', import.meta.url).pathname)
 const { url, pid, org, repo, digest, pushed } = server
-/** They live for an hour. */
+/** Tokens expire after an hour. */
 let tokens = { token: server.token, registryToken: server.registryToken }
 const authorization = () => `Bearer ${tokens.registryToken}`
 const manifest = (reference: string): Wanted => ({

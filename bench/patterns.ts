@@ -10,7 +10,7 @@ const count = Number(process.argv[2] ?? 5000)
 const lengths = { tag: 128, path: 255, claim: 1000 }
 const repeats = 9
 
-/** The least of several, so that what else runs on the machine counts little. */
+/** Minimum of several measurements, since other programs make single ones longer. */
 function least(step: () => unknown): number {
   let ms = Number.POSITIVE_INFINITY
   for (let i = 0; i < repeats; i++) {

@@ -104,7 +104,7 @@ async function measurePulls() {
   return { org, repo, host: new URL(url).host }
 }
 
-/** One after the other, each kind in turn; milliseconds of each. */
+/** Milliseconds of each request. Requests of all kinds run one after the other, in turn. */
 async function timed(
   url: string,
   kinds: Record<string, string>,

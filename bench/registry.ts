@@ -27,7 +27,7 @@ const tags = Number(values.tags)
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-bench-'))
 const children: ChildProcess[] = []
 const ports = { distribution: 18_101, nginx: 18_102, zot: 18_103 }
-/** Repositories whose size matters to some: with how many tags. */
+/** Numbers of tags of the test repositories, since some registries are slower with larger ones. */
 const sizes = { few: 10, many: 2000 }
 const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 
@@ -127,7 +127,7 @@ async function startUpload(target: Target, repo: string): Promise<string> {
 
 const digestOf = (content: Buffer | string) => `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** The same image for both: a configuration, one small layer, and two manifests that differ in an annotation. */
+/** The same image for all servers: a configuration, one small layer, and two manifests that differ in an annotation. */
 function image(): { blobs: Buffer[]; manifests: string[] } {
   const config = Buffer.from('{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]}}')
   const layer = Buffer.alloc(4096, 7)
@@ -241,7 +241,7 @@ function forgetBlobs(): void {
   ])
 }
 
-/** Cost of the disk: the file once more, written and synced. */
+/** Time of the disk alone: writes and syncs the same file. */
 function copyToDisk(file: string): number {
   const began = performance.now()
   spawnSync('taskset', ['-c', '1', 'dd', `if=${file}`, `of=${file}.copy`, 'bs=1M', 'conv=fsync'])
@@ -260,13 +260,13 @@ try {
   }
   const { manifests } = image()
   const tag = `t${String(Math.floor(tags / 2)).padStart(7, '0')}`
-  // distribution answers 404 unless the request names the type.
+  // distribution answers 404 if the request does not have the media type.
   const accept = ['-H', `accept: ${manifestType}`]
   const byTag = (target: Target, repo = 'app', name = tag) =>
     wrk(`${target.url}/v2/bench/${repo}/manifests/${name}`, target.token, 2, accept)
   const byDigest = (target: Target) =>
     wrk(`${target.url}/v2/bench/app/manifests/${digestOf(manifests[0]!)}`, target.token, 2, accept)
-  // Too slow there for a rate over two seconds, so one request after the other, whatever the answer is.
+  // This request is too slow to measure a rate in two seconds, so requests are sent one after the other.
   const statuses = new Set<number>()
   const listOnce = async (target: Target) => {
     const began = performance.now()

@@ -52,7 +52,7 @@ async function startChild(
   })
 }
 
-/** A server on its own data folder, seeded once; `--keep FOLDER` reuses what an earlier run seeded. */
+/** A server with its own data folder, which is filled once. With `--keep FOLDER`, a later run uses it again. */
 async function startPinfold(name: string, count: number, env: Record<string, string> = {}): Promise<Running> {
   const data = join(folder, name)
   const noted = join(folder, `${name}.json`)
@@ -76,7 +76,7 @@ async function stop(pid: number): Promise<void> {
   await new Promise((resolve) => child.once('exit', resolve))
 }
 
-/** Milliseconds from the command to `ready`, the median of five starts of a server that has run before. */
+/** Milliseconds from the command to `ready`: the median of five starts of a server that has run before. */
 async function readyAfter(name: string): Promise<number> {
   const times: number[] = []
   for (let i = 0; i < 5; i++) {
@@ -104,7 +104,7 @@ async function urlOfPage(list: string, token: string, page: number): Promise<str
   return `${list}&page_token=${first.nextPageToken}`
 }
 
-/** Processor time of one kind of request, on a server that does nothing else. */
+/** Processor time of one kind of request, on a server without other work. */
 async function profile(name: string, load: (server: Running) => void): Promise<string> {
   const into = `--cpu-prof --cpu-prof-dir=${values.profiles} --cpu-prof-name=${name}.cpuprofile`
   const server = await startPinfold('small', 0, { NODE_OPTIONS: into })
@@ -113,7 +113,7 @@ async function profile(name: string, load: (server: Running) => void): Promise<s
   return `${name}: ${profileOf(join(values.profiles!, `${name}.cpuprofile`)).join('\n')}\n`
 }
 
-/** wrk keeps this process from seeing that idle connections were closed meanwhile. */
+/** While wrk runs, this process does not notice that idle connections were closed. */
 const noticeClosed = () => new Promise((resolve) => setTimeout(resolve, 50))
 
 async function creates(server: Running, clients: number, seconds: number): Promise<number> {
@@ -175,7 +175,7 @@ try {
   const getUrl = `${small.url}/registry/v2/repos/${small.seeded.repo}`
   const getLarge = `${large.url}/registry/v2/repos/${large.seeded.repo}`
   const deep = await urlOfPage(listOf(large, 'name'), large.token, Math.min(10_000, Number(values.large) / 50 - 1))
-  // Near the end, and where neither end is near.
+  // Offsets near the end of the list, and in its middle.
   const [beyond, half] = [Number(values.large) - 100, Math.floor(Number(values.large) / 2)]
   const repoJson = await fetchText(getUrl, small.token)
   writeFileSync(join(bodies, 'get'), repoJson)

@@ -9,8 +9,8 @@ const second = 1000
 const from = Date.parse('2025-01-01T00:00:00.000Z')
 
 /**
- * Creates an organization with two repositories. In one of them a tag has moved `records` times, once a second, half of them
- * before 2025. Another tag has moved 1,000 times since 2025.
+ * Creates an organization with two repositories. In one of them, a tag has moved `records` times, once a second, and half of the
+ * moves were before 2025. Another tag has moved 1,000 times since 2025.
  */
 export async function seedHistory(folder: string, records: number): Promise<void> {
   const app = await createApp({ ...readConfig({}), data: folder, logLevel: 'error' })

@@ -6,7 +6,7 @@ import { findRepoRow, insertRepo } from '#domains/registry/repos/repos.store.ts'
 import { newUid } from '#lib/uid.ts'
 import { createApp } from '../src/create-app.ts'
 
-/** Such as `build-00000042`, one made each second from the beginning of 2025 on. */
+/** Name such as `build-00000042`. One tag was made each second from the beginning of 2025. */
 const columns: Record<string, Sql> = {
   name: raw(`printf('build-%08d', i)`),
   digest: raw(`printf('sha256:%064x', i)`),
@@ -40,7 +40,7 @@ export async function seedTags(folder: string, count: number): Promise<void> {
       INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)
       ${numbers} SELECT ${ledger}, ${name}, ${time}, 1, ${digest}, '', '', 0, '', 2 FROM n`),
   )
-  // In the order of the key, so that all of it is appended.
+  // In the order of the key, so that all rows are appended.
   for (const column of Object.keys(columns).sort()) {
     for (const place of places) await app.db.tx((tx) => listTags(tx, id, place, column))
   }

@@ -48,7 +48,7 @@ const bytes = {
 const bytesNow = async (): Promise<number> => Number(((await bytes[db.engine]()) as { bytes: number }).bytes)
 
 const held: number[] = []
-/** Processor time of this thread, in which SQLite writes, so that other load does not count. */
+/** Processor time of this thread, in which SQLite writes. Other load on the machine does not count. */
 const used: number[] = []
 const cpuMs = (): number => {
   const { user, system } = process.threadCpuUsage()

@@ -27,7 +27,7 @@ function microseconds(scheme: Scheme, pairs: readonly [string, string][]): numbe
 }
 
 const measured = files.map(([ecosystem, scheme]) => [ecosystem, scheme, pairsOf(ecosystem)] as const)
-// Numbers of releases are what npm, Cargo and Go compare most of the time; the tools of none of them made vectors.
+// Version numbers are what npm, Cargo and Go compare most of the time. These tools have no published test vectors.
 const releases = pairsOf('pypi').filter((pair) => pair.every((one) => /^\d+\.\d+\.\d+$/.test(one)))
 for (const [ecosystem, scheme, pairs] of [...measured, ['releases', 'semver', releases] as const]) {
   const times = Array.from({ length: rounds }, () => microseconds(scheme, pairs))

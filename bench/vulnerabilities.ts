@@ -63,7 +63,7 @@ const work = { app, log: app.log }
 const ecosystem = 'Debian:12'
 const distribution = { id: 'debian', version: '12' }
 
-/** The same numbers each time. */
+/** Random numbers that are the same in each run. */
 let state = 1
 const below = (most: number) => {
   state = (state * 1103515245 + 12345) % 2 ** 31
@@ -131,7 +131,7 @@ const registryOf = async () => registryClient(door.localUrl, await tokenFor(new 
 const pushed = 'bench/app'
 const pulls = { all: 0, refused: [] as number[] }
 
-/** An image with a package that nothing is known of, in a group with a gate. */
+/** Creates an image with a package that no source covers, in a group with an admission policy. */
 async function pushOne(): Promise<void> {
   const api = clientOf(door.localUrl, await tokenFor(door.url))
   const group = await api.post('/iam/v2/groups/', { name: 'bench' })
@@ -157,7 +157,7 @@ function memory(): Record<'rss' | 'anon' | 'file', number> {
   return { rss: mebibytes('VmRSS'), anon: mebibytes('RssAnon'), file: mebibytes('RssFile') }
 }
 
-/** Delay of other requests in the meantime, and memory. */
+/** Delay of other requests during the work, and memory. */
 function watch() {
   const [times, most] = [[] as number[], { rss: 0, anon: 0, file: 0 }]
   let ended = false
