@@ -52,7 +52,7 @@ const ecosystems = [...new Set(given.flatMap(({ record }) => record.affected.map
   (one) => types[one],
 )
 
-/** The versions that there are, where records list them, by `ecosystem name`. */
+/** Versions that records list, by `ecosystem name`. */
 const listed = new Map<string, Set<string>>()
 for (const { text } of given) {
   for (const { package: named, versions = [] } of (JSON.parse(text).affected ?? []) as Json[]) {
@@ -102,10 +102,10 @@ const sbomOf = (some: typeof chosen) => {
   const components = some.map((one) => ({ type: 'library', ...one }))
   return JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, components })
 }
-/** An image with more may have more findings than are listed. */
+/** An image with more packages may have more findings than a list returns. */
 const perImage = 100
 
-/** `purl id` of each finding; ids are those of the records. */
+/** `purl id` of each finding. The ids are those of the records. */
 function theirs(): Set<string> {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-osv-'))
   for (const ecosystem of ecosystems) {
@@ -127,7 +127,7 @@ function theirs(): Set<string> {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
   } catch (error) {
-    // It exits with 1 when there is something.
+    // The scanner exits with 1 if it has findings.
     out = (error as { stdout: string }).stdout
   }
   rmSync(folder, { recursive: true })

@@ -30,7 +30,7 @@ const { values } = parseArgs({
 const [count, bytes, most] = [values.records, values.bytes, values.most].map(Number) as [number, number, number]
 const mib = (size: number): number => Math.round(size / 2 ** 20)
 
-/** Each is about a package of its own name, of which there are a hundred thousand. */
+/** Records are about a hundred thousand different package names. */
 function recordOf(i: number): Buffer {
   const details = randomBytes(Math.ceil((bytes * 3) / 8)).toString('base64')
   const affected = [
@@ -43,7 +43,7 @@ function recordOf(i: number): Buffer {
   return Buffer.from(JSON.stringify({ ...named, summary: `About ${i}`, details, affected }))
 }
 
-/** More entries than 65,535 need the end of ZIP64. */
+/** An archive with more than 65,535 entries needs the end record of ZIP64. */
 function endOf(entries: number, size: number, offset: number): Buffer {
   if (offset + size > 0xffff_ffff) throw new Error('the archive would have more than 4 GiB; take fewer --bytes')
   const large = Buffer.alloc(56 + 20)
@@ -65,7 +65,7 @@ function endOf(entries: number, size: number, offset: number): Buffer {
   return Buffer.concat([large, end])
 }
 
-/** The directory goes to a file of its own first, since it may be large as well. */
+/** The directory is first written to a separate file, since it may be large too. */
 async function makeArchive(folder: string): Promise<string> {
   const [file, directory] = [join(folder, 'all.zip'), join(folder, 'directory')]
   const sizes = { contents: 0, directory: 0 }
@@ -114,7 +114,7 @@ async function serve(file: string) {
   }
 }
 
-/** The most memory that a process has had so far, in MiB; as it was last seen once it is gone. */
+/** Maximum memory of a process so far, in MiB. After the process has ended, its last known value. */
 function peakOf(pid: number): () => number {
   let peak = 0
   return () => {

@@ -30,7 +30,7 @@ const unmount = (): void => {
   try {
     execFileSync('fusermount', ['-uz', mount], { stdio: 'ignore' })
   } catch {
-    // It is unmounted already.
+    // The folder is already unmounted.
   }
 }
 process.once('exit', unmount)

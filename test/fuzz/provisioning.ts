@@ -48,7 +48,7 @@ const before = {
   emails: [{ type: 'work', primary: true, value: 'a@b.example' }],
 }
 
-/** Errors of a request are errors of SCIM. */
+/** Errors of a request must have the form of SCIM errors. */
 function refusing<T>(read: () => T): T | undefined {
   try {
     return read()

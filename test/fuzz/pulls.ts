@@ -28,7 +28,7 @@ const pullOnce = (path: string): Promise<void> =>
     req.on('error', reject).end()
   })
 
-/** With what SQLite has yet to move from its log. */
+/** Size of the database, including the write-ahead log of SQLite. */
 const bytes = (): number =>
   readdirSync(app.config.data)
     .filter((file) => file.startsWith('pinfold.db'))

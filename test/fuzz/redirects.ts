@@ -21,7 +21,7 @@ import { imageOf, registryClient, types } from '../support/registry.ts'
 const { values } = parseArgs({
   options: {
     mebibytes: { type: 'string', default: '1024' },
-    /** Requests for the blob alone, for what one costs. */
+    /** Number of requests for the blob alone, to measure the cost of one. */
     pulls: { type: 'string', default: '2000' },
     check: { type: 'boolean', default: false },
   },
@@ -31,7 +31,7 @@ if (noBucket) throw new Error(noBucket)
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-redirects-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-/** Counts what goes through it to clients. */
+/** Proxy that counts the bytes that are sent to clients. */
 async function startCounter() {
   let to = ''
   let bytes = 0
@@ -60,7 +60,7 @@ async function startCounter() {
   }
 }
 
-/** Not held in memory, since it is large. */
+/** The content is large, so it is not held in memory. */
 async function makeLayer() {
   const file = join(folder, 'layer')
   const hash = createHash('sha256')

@@ -19,7 +19,7 @@ const { values } = parseArgs({
 })
 const until = Date.now() + Number(values.minutes) * 60_000
 const repos = ['acme/one', 'acme/two', 'acme/three', 'acme/four']
-/** Layers that all clients share, and that come and go as a whole: each is pushed, collected and pushed again. */
+/** Layers that all clients share. Each is pushed, garbage collected and pushed again. */
 const pool = Array.from({ length: 12 }, () => randomBytes(50_000))
 const counts = { pushes: 0, mounts: 0, moves: 0, pulls: 0, deletes: 0, collections: 0, collected: 0 }
 const failures: string[] = []
@@ -57,7 +57,7 @@ async function push(client: RegistryClient, tag: string): Promise<Kept> {
   return { repo, tag, digest, layers: [config, ...layers].map((layer) => layer.digest) }
 }
 
-/** As clients do it: they ask whether it is there, try to mount it, and upload it at last. */
+/** Uploads a blob as clients do: check whether it exists, try to mount it, and then upload it. */
 async function shared(client: RegistryClient, repo: string, content: Buffer) {
   const digest = digestOf(content)
   const descriptor = { mediaType: types.layer, digest, size: content.length }

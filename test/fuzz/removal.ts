@@ -38,7 +38,7 @@ console.log(
   `${app.db.engine}: ${tags} tags and ${uploads} uploads in ${((performance.now() - filled) / 1000).toFixed(0)} s`,
 )
 
-/** Times for which each transaction of this server had the writer, or a connection. */
+/** Times for which each transaction of this server occupied the writer or a connection. */
 const held: { ms: number; statements: number }[] = []
 const plain = app.db.tx
 const db = app.db as { tx: Db['tx'] }

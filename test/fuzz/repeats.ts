@@ -16,7 +16,7 @@ const tries = 5
 
 await using place = await makePlace()
 console.log(place.database ? 'PostgreSQL' : 'SQLite')
-// Servers that share a database have one URL.
+// All servers of a database must have the same URL.
 const listen = await freeAddress()
 const made = new Set<string>()
 const sum = { again: 0, lost: 0 }
@@ -47,7 +47,7 @@ for (let round = 1; round <= rounds; round++) {
     }
     await Promise.all([...open.keys()].map(send))
     sum.again += open.size
-    // An answer from before the kill is repeated after it.
+    // If the answer came before the kill, the same answer must come after it.
     if (isLast) {
       for (const [name, text] of [...answers].slice(0, 20)) {
         const again = await client.call('POST', '/iam/v2/groups/', { name }, { 'idempotency-key': name })

@@ -23,7 +23,7 @@ const [nodes, rate, images, restarts] = [values.nodes, values.rate, values.image
   number,
   number,
 ]
-/** The pool of one server, and the connection that its watch may open beside it. */
+/** Connections of one server: its pool, and the one that its watch may open. */
 const mostOfNode = 11
 const afterMs = 15_000
 

@@ -35,7 +35,7 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 chmodSync(folder, 0o755)
 const archive = join(folder, 'archive')
 mkdirSync(archive)
-// PostgreSQL refuses to be root's.
+// PostgreSQL refuses to run as root.
 const isRoot = process.getuid?.() === 0
 const asOther = (program: string, args: readonly string[]): [string, string[]] =>
   isRoot ? ['runuser', ['-u', 'postgres', '--', program, ...args]] : [program, [...args]]

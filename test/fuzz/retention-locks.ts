@@ -1,7 +1,7 @@
 // Pushes, tag updates, deletions, signatures and indexes in repositories whose retention rules change. Meanwhile plans are made
 // and applied and blobs are collected, with a clock that runs ahead. A manifest that is tagged, has a date, is held or is one of
 // the last must be there in any case. So must everything that it lists or that is about it, with unchanged blobs. By hand:
-// bin/pinfold-node test/fuzz/promises.ts --operations 100000 --sweeps 480. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// bin/pinfold-node test/fuzz/retention-locks.ts --operations 100000 --sweeps 480. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
@@ -45,7 +45,7 @@ const { app, pusher, org } = registry
 /** Settings of the rule about `v…`, and of the rule about untagged manifests. */
 let [keepDays, untaggedDays] = [20, 3]
 
-/** `parts` are what an index lists. */
+/** `parts` are the manifests that an index lists. */
 type Known = { text: string; mediaType: string; parts: string[]; subject: string }
 /** Date of a digest, or of all digests that a tag has had. */
 type Hold = { uid: string; digest: string; tags: string[] }
@@ -102,7 +102,7 @@ const counts = {
 const kept = { tag: 0, left: 0, untagged: 0, last: 0, held: 0, part: 0, about: 0 }
 const failures: string[] = []
 
-/** A rule with dates is about these. */
+/** True if the rule with retention dates applies to the tag. */
 const isRuled = (tag: string): boolean => tag.startsWith('v') && keepDays > 0
 
 const isTagHeld = ({ holds }: Side, tag: string): boolean => holds.some((hold) => hold.tags.includes(tag))
@@ -234,7 +234,7 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   if (status === 202) {
     counts.deleted++
     if (!mustStay) known.delete(digest)
-    // Its tags go with it.
+    // The tags of the manifest are deleted with it.
     for (const [tag, at] of tagged) if (at === digest) move(side, tag)
     side.throughout = side.throughout.intersection(keptBy(side))
   }
@@ -242,7 +242,7 @@ async function step(side: Side, client: RegistryClient): Promise<void> {
   if (status === 202 && mustStay) failures.push(`${name}@${digest} is kept, and was deleted`)
 }
 
-/** Answers with the status. */
+/** Sends a request and returns the status. */
 async function remove({ name, done }: Side, client: RegistryClient, reference: string): Promise<number> {
   const { status } = await client.call('DELETE', `${name}/manifests/${reference}`)
   done.push(`DELETE ${reference}: ${status}`)

@@ -69,7 +69,7 @@ const paths = [
 const invite = writeInviteCode({ grp: uid, role: uid, exp: 1_800_000_000, jti: '0123456789abcdef' })
 const inviteSays = Buffer.from(invite.code, 'base64').toString()
 
-/** Each body with the messages that it is a faultless example of. */
+/** Message types for which each body is a valid example. */
 const messages = new Set(
   endpoints.flatMap(({ desc }) => [desc.input, ...desc.input.fields.flatMap((field) => field.message ?? [])]),
 )
@@ -148,7 +148,7 @@ const targets: Record<string, Target> = {
       : Buffer.from(mutate(random, inviteSays)).toString('base64')
     const code = readInviteCode(text)
     if (!code || !isSignedBy(code, invite.publicKey)) return undefined
-    // Another spelling of the signature may be the same; what it signs may not differ.
+    // The signature may have several spellings. The signed text must not differ.
     const { sig, ...says } = JSON.parse(inviteSays) as typeof code
     if (Object.entries(says).some(([name, value]) => code[name as keyof typeof code] !== value)) {
       throw new Error(`a changed invite is taken for a genuine one: ${text}`)
@@ -160,7 +160,7 @@ const targets: Record<string, Target> = {
     const age = `min-${1 + random.below(99)}${oneOf(random, ['h', 'd', 'w'])}`
     const view = oneOf(random, [days, `${days}t120000z`, age, `${age}_hold-1h`, `${days}_${age}`, `${age}_${days}`])
     if (reservedReason(view) === undefined) throw new Error(`${view} is not reserved`)
-    // A text that is taken for the name of an image must be one.
+    // A text that is accepted as the name of an image must be a valid name.
     const path = mutate(random, `acme/team/${view}`)
     if (isRepoPath(path) && !/^[a-z0-9][a-z0-9._/-]*[a-z0-9]$/.test(path))
       throw new Error(`${path} is taken for a path`)

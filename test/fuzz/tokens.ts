@@ -1,4 +1,4 @@
-// Fuzz targets for what strangers send to the exchange, and for what their issuers answer.
+// Fuzz targets for tokens that strangers send to the exchange, and for answers of their issuers.
 import assert from 'node:assert/strict'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { createOutsideIssuers } from '#issuer/outside-issuers.ts'
@@ -49,7 +49,7 @@ function members(text: string): number {
   return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length
 }
 
-/** A token that is not one of the good ones must not be taken for one. */
+/** A changed token must not be accepted as one of the valid ones. */
 async function readAndVerify(text: string): Promise<void> {
   const token = readOutsideToken(text)
   checkTimes(token, now)

@@ -19,7 +19,7 @@ import { digestOf, imageOf, types } from '../support/registry.ts'
 const { values } = parseArgs({
   options: {
     rate: { type: 'string', default: '200' },
-    /** Between two steps of the upgrade. */
+    /** Time between two steps of the upgrade. */
     seconds: { type: 'string', default: '5' },
   },
 })
@@ -31,7 +31,7 @@ if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a Po
 const newer = makeNewer()
 process.once('exit', () => rmSync(newer, { recursive: true, force: true }))
 
-/** A copy of this build with three migrations more, and a version of its own. */
+/** Copy of this build with three more migrations and another version. */
 function makeNewer(): string {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-newer-'))
   for (const name of ['bin', 'src', 'gen', 'proto', 'package.json', 'CHANGELOG.md', 'docs']) {
@@ -104,7 +104,10 @@ async function start(build: string) {
   }
 }
 
-/** Sends each request to the next server that is ready, and to none that has said that it leaves; it never tries again. */
+/**
+ * Balancer: sends each request to the next server that is ready. Sends none to a server that shuts down, and never repeats a
+ * request.
+ */
 async function startBalancer() {
   const servers = new Map<string, boolean>()
   // A connection that a server closes while it is used again would look like a refusal.
@@ -204,7 +207,7 @@ const load = (async () => {
   const under = new Set<Promise<void>>()
   for (let due = performance.now(); !isOver; due += 1000 / rate) {
     await sleep(Math.max(0, due - performance.now()))
-    // A machine that cannot keep up is asked less, and the figure says so.
+    // If the machine is too slow for the rate, fewer requests are sent, and the printed rate is lower.
     while (under.size >= 32) await Promise.race(under)
     const one: Promise<void> = work()
       .catch((error: unknown) => {
@@ -233,7 +236,7 @@ await sleep(seconds * 1000)
 const expanded = await migrate(newer)
 assert.equal(expanded.code, 0, expanded.stderr)
 console.log('expanded and filled')
-// An older server starts again on what the newer one has expanded.
+// A server of the older version starts again on a database that the newer version has expanded.
 await replace(project, 'older servers again')
 await replace(newer, 'upgraded')
 await replace(project, 'rolled back')

@@ -69,7 +69,7 @@ const doors = addresses.map((address) => registryClient(`http://${address}`, und
 const acknowledged = new Map<string, { repo: string; size: number }>()
 const tally = { requests: 0, again: 0, begun: 0, large: 0, refused: new Map<number, number>() }
 let isOver = false
-/** Larger content goes to the bucket in several pieces. */
+/** The server sends larger content to the bucket in several pieces. */
 const oneRequest = pieceBytes(0)
 
 /** Sends the request to some server, and to another one if that is unavailable. A body that was cut may have come in part. */
@@ -82,7 +82,7 @@ async function ask(method: string, path: string, what?: { body?: Buffer }) {
     if (reply) tally.refused.set(reply.status, (tally.refused.get(reply.status) ?? 0) + 1)
     tally.again++
     await sleep(50 + below(200))
-    // If the result is unknown, the caller has to find out.
+    // If the result is unknown, the caller must check it.
     if (method !== 'GET' && method !== 'HEAD') return undefined
   }
   throw new Error(`${method} ${path} is answered by nobody`)
@@ -129,7 +129,7 @@ async function upload(location: string, content: Buffer, sizes: readonly number[
   }
   const closed = await ask('PUT', `${location}?digest=${digest}`)
   if (closed) assert.ok([201, 400, 404, 416].includes(closed.status), `${closed.status} ${closed.bytes}`)
-  // It may have been closed without our hearing of it; then nothing was acknowledged, and it is pushed again.
+  // If no answer came, the upload may be closed already. Nothing was acknowledged then, so the content is pushed again.
   return closed?.status === 201
 }
 
@@ -162,7 +162,7 @@ console.log(
 )
 for (const [status, n] of tally.refused) console.log(`  ${n} × ${status}, tried again`)
 
-// Leftovers of kills, and of a server that dies between the bucket and the database.
+// Leftovers of kills, of which some came between the write to the bucket and the commit.
 const opened = await openDb({ database: place.database, file: '' })
 const store = await openBucket(parseBucket(blobs), { env: bucket.aws })
 async function stray(): Promise<string> {

@@ -30,7 +30,7 @@ const troubles: Record<string, Fault> = {
 
 type Played = { took: number[]; alone: number[]; failed: number; asked: number }
 
-/** Milliseconds of each pull, and of those for which the upstream was not asked. */
+/** Milliseconds of each pull, and of each pull without a request to the upstream. */
 async function play(trouble: Fault): Promise<Played> {
   let shift = 0
   await using registry = await startRegistry({

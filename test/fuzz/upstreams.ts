@@ -29,7 +29,7 @@ function draw(i: number): Drawn {
   const random = randomFrom(seed * 10_007 + i)
   const own = new Set([kinds[i % kinds.length]!])
   for (let more = random.below(3); more > 0; more--) own.add(oneOf(random, kinds))
-  // Each kind comes in each mode.
+  // Each kind of fault occurs in each mirror mode.
   const mode = followingModes[(i + Math.floor(i / kinds.length)) % followingModes.length]!
   return { kinds: [...own], mode, random }
 }

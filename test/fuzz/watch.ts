@@ -32,10 +32,12 @@ const random = randomFrom(seed)
 const intervalMs = 15 * 60_000
 const [tags, wanted, lastMs] = [Number(values.tags), Number(values.moves), Number(values.hours) * 3_600_000]
 
-/** `at` is when it is to be, from the beginning on; `time` when it was, by the clock of the server. */
+/**
+ * A move of a tag. `at` is its planned time, from the beginning of the run. `time` is its real time, by the clock of the server.
+ */
 type Move = { tag: string; at: number; digest: string; time: number }
 const names = Array.from({ length: tags }, (_, i) => `t${i}`)
-/** Half of the moves are of a tenth of the tags. */
+/** Half of the moves affect one tenth of the tags. */
 const moves: Move[] = names.map((tag) => ({ tag, at: 0, digest: digestOf(`${tag} 0`), time: Number.NaN }))
 const taken = new Set<string>()
 for (let i = 0; i < wanted; i++) {
@@ -57,12 +59,12 @@ await using registry = await startRegistry({
 })
 const { app, operator, org, seed: seeds } = registry
 
-/** Events there so far, by tag and in order. */
+/** Moves so far, by tag and in order. */
 const happened = new Map<string, Move[]>(names.map((tag) => [tag, []]))
-/** Answers to the checks in order, and the times of checks that found nothing although the tag was there. */
+/** Answers to the checks in order. Also the times of checks that found no tag although it existed. */
 const answered = new Map<string, string[]>(names.map((tag) => [tag, []]))
 const missed = new Map<string, number[]>(names.map((tag) => [tag, []]))
-/** Moves that come while the next look at their tag is answered. */
+/** Moves that happen while the server checks the same tag. */
 const underWay = new Map<string, Move>()
 const tagOf = (url = ''): string => /\/([^/?]+)(?:\?.*)?$/.exec(url)?.[1] ?? ''
 const isoOf = (time: number): string => new Date(time).toISOString()
@@ -183,7 +185,7 @@ for (const { way, repo } of upstreams) {
       const move = own.find((one) => one.digest === digest)
       const before = beforeOf.get(`${tag} ${time}`)
       const [from, to] = [Date.parse(before ?? ''), Date.parse(time)]
-      // The first look at a tag has no look before.
+      // The first check of a tag has no earlier check.
       const holds = i === 0 ? before === undefined : from <= (move?.time ?? Number.NaN)
       if (!holds || !(move && move.time <= to)) counts.wrong++
       if (i === 0) continue
