@@ -1,6 +1,7 @@
-// Counts of vulnerabilities of many tags on many days, of which each tag has another image on each:
-// `bin/pinfold-node bench/counts.ts --tags 50 --days 90 --packages 200`. It ends with 1 where either of the questions of version 1
-// takes more than a second. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
+// Time of daily counts of vulnerabilities for many tags, each of which has another image each day:
+//   bin/pinfold-node bench/counts.ts --tags 50 --days 90 --packages 200
+// It exits with 1 if one of the two requests of version 1 takes more than a second. It uses PostgreSQL if PINFOLD_TEST_DATABASE
+// names one.
 import { parseArgs } from 'node:util'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { makeDays, tagOf } from '../test/support/count-history.ts'

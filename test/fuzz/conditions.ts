@@ -1,6 +1,7 @@
-// Many writers who move one tag, each from where it has seen it: exactly one wins each round, and the history is the chain of
-// the winners. By hand: bin/pinfold-node test/fuzz/conditions.ts --writers 64 --moves 100000. On PostgreSQL when
-// PINFOLD_TEST_DATABASE names one.
+// Many clients move one tag with If-Match at the same time. In each round, exactly one must succeed. The tag history must be the
+// chain of these moves. To run it by hand:
+//   bin/pinfold-node test/fuzz/conditions.ts --writers 64 --moves 100000
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'

@@ -1,5 +1,6 @@
-// Kills a server in the middle of concurrent writes, again and again, and checks that nothing acknowledged is lost.
-// By hand: bin/pinfold-node test/fuzz/kill.ts --rounds 20 --writes 1000. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Kills a server repeatedly during concurrent writes, and checks that no acknowledged write is lost. To run it by hand:
+//   bin/pinfold-node test/fuzz/kill.ts --rounds 20 --writes 1000
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import { parseArgs } from 'node:util'
 import { killRounds, type Tally } from '../support/durability.ts'
 import { makePlace } from '../support/process.ts'

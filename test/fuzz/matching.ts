@@ -1,6 +1,8 @@
-// Brings lists of packages and records at random while they are compared, kills it in the middle again and again, and then
-// compares all anew: nothing may differ. Too much is found in some lists, which come and go over the bound.
-// By hand: bin/pinfold-node test/fuzz/matching.ts --operations 1000 --kills 200. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Adds and changes package lists and vulnerability records at random while they are compared, and kills the process repeatedly.
+// Then it compares everything anew: the findings must be the same. Some lists have more findings than the limit, at times. To
+// run it by hand:
+//   bin/pinfold-node test/fuzz/matching.ts --operations 1000 --kills 200
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

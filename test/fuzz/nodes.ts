@@ -1,6 +1,7 @@
-// Several servers on one PostgreSQL that push at once: how often transactions had to run again, how fast it was, and whether
-// anything was refused or lost. By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/nodes.ts
-// --nodes 2 --clients 8 --repos 16 --pushes 600; --hot moves one tag of one repo. With --check it fails above the bounds.
+// Concurrent pushes through several servers on one PostgreSQL. The program prints the rate and how many transactions had to be
+// repeated. It checks that no push was refused or lost. To run it by hand:
+//   PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/nodes.ts --nodes 2 --clients 8 --repos 16 --pushes 600
+// With --hot, all pushes move one tag of one repository. With --check, the program fails above the bounds.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'

@@ -1,7 +1,9 @@
-// Pushes, tag updates, deletions, signatures and indexes in repositories whose retention rules change. Meanwhile plans are made
-// and applied and blobs are collected, with a clock that runs ahead. A manifest that is tagged, has a date, is held or is one of
-// the last must be there in any case. So must everything that it lists or that is about it, with unchanged blobs. By hand:
-// bin/pinfold-node test/fuzz/retention-locks.ts --operations 100000 --sweeps 480. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// Pushes, tag updates, deletions, signatures and indexes in repositories whose retention rules change. Meanwhile, deletion plans
+// are made and applied, blobs are collected, and the clock runs ahead. A manifest must stay if it is tagged, has a retention
+// date, is under a legal hold, or is one of the latest. So must everything that it lists, its referrers and its blobs. To run it
+// by hand:
+//   bin/pinfold-node test/fuzz/retention-locks.ts --operations 100000 --sweeps 480
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'

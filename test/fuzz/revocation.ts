@@ -1,6 +1,7 @@
-// Takes bindings away at one server and asks at every server until it refuses: how long that takes, with one server whose clock is
-// five minutes ahead. By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/revocation.ts --trials 1000 --nodes 3
-// With --check it fails where a server still let somebody in after a second.
+// Time until a deleted role binding has no effect on any server. The program deletes bindings through one server and sends
+// requests to every server until all refuse them. The clock of one server is five minutes ahead. To run it by hand:
+//   PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/revocation.ts --trials 1000 --nodes 3
+// With --check, the program fails if a server still allowed a request after one second.
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'

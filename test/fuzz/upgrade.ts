@@ -1,6 +1,7 @@
-// This build beside one with one more expansion, backfill and contraction, on one PostgreSQL, behind a balancer and under load:
-// upgraded node by node, rolled back, upgraded again and finished. Nobody may be answered with 5xx or be refused.
-// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/upgrade.ts --rate 200 --seconds 5
+// Upgrade of servers on one PostgreSQL, behind a balancer and under load. The newer version is this build with one more
+// expansion, backfill and contraction. The servers are upgraded one by one, rolled back, upgraded again and finished. No request
+// may be refused or get a 5xx. To run it by hand:
+//   PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/upgrade.ts --rate 200 --seconds 5
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

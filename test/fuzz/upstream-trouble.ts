@@ -1,6 +1,8 @@
-// Six hours in which an upstream refuses, fails or hangs, while what is here is pulled all the time: no pull of that fails, and
-// few wait. By hand: bin/pinfold-node test/fuzz/upstream-trouble.ts --hours 6. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
-// With --check, on an idle machine, it fails too when pulls are slow while the upstream is left alone.
+// Mirror whose upstream refuses, fails or hangs for six hours, while stored content is pulled all the time. No such pull may
+// fail, and only few may wait. To run it by hand:
+//   bin/pinfold-node test/fuzz/upstream-trouble.ts --hours 6
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one. With --check, on an idle machine, the program also fails if pulls
+// without a request to the upstream are slow.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { ok } from '../support/expect.ts'
