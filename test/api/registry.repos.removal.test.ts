@@ -91,7 +91,10 @@ test('a large repository disappears at once, and its name can be used again duri
   }
   const refused = await operator.delete(`/iam/v2/groups/${org.uid}`)
   assert.equal(refused.status, 400)
-  assert.match(refused.text, /still has deletions of repositories that have not finished; wait until they have finished/)
+  assert.match(
+    refused.text,
+    /still has deletions of repositories that have not finished; wait until they have finished/,
+  )
   assert.deepEqual(await problems(registry), [], 'what is on its way is no damage')
 
   // The same repository name, and a tag name that the deleted repository had.

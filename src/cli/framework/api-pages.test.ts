@@ -12,23 +12,23 @@ function printed(options: Options, answer?: Answer): { code: number; out: string
 
 const answer: Answer = { json: { a: 1 }, head: ['A', 'B'], rows: [['1', '2']], below: 'end', more: true, code: 1 }
 
-test('prints rows below their heading, then the last line, and a note that the list has more items', () => {
-  const more = 'pinfold: there is more; --limit shows it'
+test('prints rows below their heading, then the line below, and a note that there are more', () => {
+  const more = 'pinfold: the list has more items; a larger --limit shows them'
   const { code, out, err } = printed({}, { ...answer, notes: (say) => say('note') })
   assert.deepEqual([code, out, err], [1, ['A  B', '1  2', 'end'], [more, 'note']])
 })
 
-test('prints only JSON for -o json, and on one line if `dense` is set', () => {
+test('prints only JSON for -o json, on one line if it is dense', () => {
   assert.deepEqual(printed({ output: 'json' }, answer).out, ['{\n  "a": 1\n}'])
   assert.deepEqual(printed({ output: 'json' }, { ...answer, dense: true }).out, ['{"a":1}'])
 })
 
-test('prints text without control characters if there are no rows', () => {
+test('prints text instead of rows, without control characters', () => {
   assert.deepEqual(printed({}, { ...answer, text: ['one\u001b', 'two'] }).out, ['one', 'two'])
   assert.deepEqual(printed({}), { code: 0, out: [], err: [] })
 })
 
-test('an option of a command replaces the sign-in option that has the same name', () => {
+test('an option of the command replaces the option of the caller with the same name', () => {
   const own = { flags: '--identity <identity>', summary: 'Of whom' }
   const { options } = apiCommand({ options: [own], run: async () => undefined })
   assert.deepEqual(
@@ -38,7 +38,7 @@ test('an option of a command replaces the sign-in option that has the same name'
   assert.ok(options.some(({ flags }) => flags.startsWith('--api ')))
 })
 
-test('refuses wrong options before it reads the sign-in', async () => {
+test('refuses wrong options before it looks who calls', async () => {
   const { run } = apiCommand({
     options: [],
     check() {

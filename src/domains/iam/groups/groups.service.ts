@@ -35,7 +35,7 @@ import { listNodes } from './list-nodes.ts'
 
 const create = capabilityNumber('groups.create')
 
-/** Functions that read groups without checking permissions. */
+/** Reads of groups without a check of permissions. */
 export { childGroupsByPath, findGroupUid, groupExists, groupsByUid } from './groups.store.ts'
 
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
@@ -44,24 +44,22 @@ export async function getGroup(call: Call, uid: string): Promise<Group> {
   return found(await store.findGroup(call.app.db, uid), groupType, uid)
 }
 
-/** Organization with this name. Undefined if there is none. */
+/** Organization of this name, if there is one. */
 export async function findOrganization(reader: Reader, name: string): Promise<Group | undefined> {
   return (await store.findGroups(reader, [{ childrenOf: top }], { name }, 1))[0]
 }
 
-/**
- * Group with this uid. Throws NOT_FOUND if there is none. Must be called in the transaction that adds a resource to the group.
- */
+/** Throws NOT_FOUND unless the group exists. Call it in the transaction that adds a resource to the group. */
 export async function requireGroup(reader: Reader, uid: string): Promise<Group> {
   return found(await store.findGroup(reader, uid), groupType, uid)
 }
 
-/** Name of a group, to show callers the groups to which their token is limited. */
+/** Name of a group, to show callers the scopes of their token. */
 export async function findGroupName(reader: Reader, uid: string): Promise<string | undefined> {
   return (await store.findGroup(reader, uid))?.name
 }
 
-/** Up to 20 organizations for each prefix of a view (`at-…`, `min-…`). They were created before views existed. */
+/** Some of the organizations whose names look like views (`at-…`, `min-…`). They are older than views. */
 export async function organizationsNamedAsViews(reader: Reader): Promise<string[]> {
   const found: string[] = []
   for (const beginning of ['at-', 'min-'])
@@ -75,7 +73,7 @@ export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>
   return listNodes(call, query, store.groupList, { inclusive: true })
 }
 
-/** Creates a folder. With the parent `/`, creates an organization with the caller as its owner. */
+/** Creates a folder. If `parent` is `/`, creates an organization, with the caller as its owner. */
 export async function createGroup(work: Work, parent: string, input: NewGroup): Promise<Group> {
   const { app } = work
   await checkNewGroup(work, parent, input)
@@ -88,17 +86,17 @@ export async function createGroup(work: Work, parent: string, input: NewGroup): 
   return group
 }
 
-/** Checks a new group before the transaction that creates it: permission, terms, and fields. */
+/** Checks a new group before the transaction that adds it: permission of the caller, terms, and fields. */
 export async function checkNewGroup(work: Work, parent: string, input: NewGroup): Promise<void> {
   const { app } = work
   checkMayCreate(work, parent)
-  // The check is here, since the contract declares no scope for this method and pushes create folders too. A new organization
-  // cannot have accepted terms.
+  // The contract names no scope for this method, and pushes create folders too. An organization cannot accept terms before it
+  // exists.
   if (parent !== top) await app.terms.check(parent, ...app.eventTable.methods('iam.group.created'))
   checkGroup(work, input, parent)
 }
 
-/** Inserts a group that was checked before. Adds no owner. `known` are the limits of the organization, if they were just read. */
+/** Adds a checked group, without an owner. `known` has the limits of its organization if they were just read. */
 export async function addGroup(
   tx: Tx,
   work: Work,
@@ -133,7 +131,7 @@ export async function addGroup(
   return created
 }
 
-/** Updates the fields that `patch` names. A verified organization cannot be renamed. */
+/** Changes what `patch` names. A verified organization cannot be renamed. */
 export async function updateGroup(call: Call, uid: string, patch: Patch<Group>): Promise<Group> {
   const group = await call.app.db.tx(async (tx) => {
     const before = found(await store.findGroup(tx, uid), groupType, uid)
@@ -156,8 +154,8 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
 }
 
 /**
- * Replaces all fields of a group. Only the operator can set `verified` and `kind`. If they are missing, they keep their values,
- * unless the operator replaces an organization.
+ * Replaces all fields that can change. Fields that only staff sets keep their value if another caller, or the PUT of a folder,
+ * leaves them empty.
  */
 export async function replaceGroup(call: Call, uid: string, value: NewGroup): Promise<Group> {
   const isWhole = call.caller.operator && parentOf(uid) === top
@@ -165,12 +163,18 @@ export async function replaceGroup(call: Call, uid: string, value: NewGroup): Pr
   return updateGroup(call, uid, { paths: ['name', 'description', ...staffOnly], value })
 }
 
-/** Most resources that the error names if a group cannot be deleted. */
+/** Names of the contents of a group in errors, where they differ from the names of tables. */
+const contentNames: Readonly<Record<string, string>> = {
+  groups: 'folders',
+  repos: 'repositories',
+  repo_removals: 'deletions of repositories that have not finished',
+}
+
+/** Most resources that an error names as blocking the deletion of a group. */
 const mostNamed = 5
 
 /**
- * Deletes a group with its bindings, invitations and accepted terms. Throws FAILED_PRECONDITION if the group still has other
- * resources.
+ * Deletes a group with its own bindings, invites and accepted terms. Throws FAILED_PRECONDITION while other resources are left.
  */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
@@ -196,12 +200,12 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
   call.log.info('group deleted', { uid })
 }
 
-/** Most groups that are read to find one by its name or a part of its uid. More than one match is an error. */
+/** Most groups read for a name or part of a uid. More than one match is refused anyway. */
 const maxMatches = 100
 
 /**
- * Finds the parent of a new group. `parent` is empty for a new organization. Otherwise it is a uid, the last segments of a uid,
- * or the name of a group that the caller can see.
+ * Finds the parent of a new group. `parent` is empty for an organization, else a uid, the last segments of one, or the name of a
+ * group that the caller can see.
  */
 export async function resolveParent(call: Call, parent: string): Promise<string> {
   if (parent === '' || isUid(parent)) return parent || top
@@ -212,8 +216,8 @@ export async function resolveParent(call: Call, parent: string): Promise<string>
 }
 
 /**
- * Like `resolveParent`, but accepts the beginning of a uid instead of its last segments. If a group has the text as its name,
- * that group is the parent.
+ * Like `resolveParent`, but accepts the beginning of a uid instead of its last segments. A text that is also the name of a group
+ * is that group.
  */
 export async function resolveParentByStart(call: Call, parent: string): Promise<string> {
   if (parent === '' || isUid(parent)) return parent || top
@@ -247,17 +251,16 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
     throw permissionDenied(
       'your sign-in is limited to one organization, so you cannot create another; sign in with a provider of the server',
     )
-  // An identity has no permissions above its own group. So a workload could not own the new organization, and the organization
-  // would have no owner.
+  // The owner's binding would be outside of the group of the identity and have no effect. Nobody would own the organization.
   if (parentOf(caller.uid) !== top)
     throw permissionDenied(
       'service accounts cannot create organizations, because they cannot own one; sign in as a user',
     )
-  // The creator gets all permissions of an owner. A narrowed token must not lead to more permissions.
+  // The creator becomes the owner, even if the token was narrowed to less.
   requireWholeToken(caller, 'create organizations')
 }
 
-/** Checks the fields of a new or changed group. */
+/** Checks the fields of a group that is created or changed. */
 export function checkGroup(work: Work, group: NewGroup, parent: string, before?: Group): void {
   const { caller } = work
   const problems: FieldViolation[] = []
@@ -286,10 +289,7 @@ export function checkGroup(work: Work, group: NewGroup, parent: string, before?:
   checkFields<NewGroup>({ name: groupFields.name, description: groupFields.description }, group, problems)
 }
 
-/**
- * Reasons why a name is reserved. The result does not depend on existing organizations, so it does not reveal whether the name is
- * taken.
- */
+/** Reasons why a name is reserved. The result is the same whether or not the name is taken, so that it reveals nothing. */
 function reservedNameProblems({ app, caller }: Work, name: string): FieldViolation[] {
   const why =
     name === app.config.publicOrg && !caller.operator
