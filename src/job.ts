@@ -7,7 +7,7 @@ import type { Signal } from './lib/signal.ts'
 /** Numbers that a run logs, such as of deleted rows. If all are zero, the run had nothing to do. */
 export type JobStatus = Readonly<Record<string, number>>
 
-/** Background job that runs repeatedly. It looks for work in the database at each run, so a lost signal only delays the work. */
+/** Background job that runs repeatedly. It looks for its work at each run, so a lost signal only delays the work. */
 export type Job = {
   /** Name of the job, of its lease, and of its label in /metrics. */
   name: string

@@ -25,7 +25,10 @@ export function createSources(proxies: TrustedProxies, log: Logger): SourceOf {
   }
 }
 
-/** Warns only for private addresses. Clients may send the header themselves, but seldom from a private address. */
+/**
+ * True if the address is private and not that of a trusted proxy, so it is probably a proxy that is missing in the settings.
+ * Clients may send the header themselves, but seldom from a private address.
+ */
 function isUnnamedProxy(peer: string, proxies: TrustedProxies): boolean {
   return peer !== '' && !isProxy(peer, proxies) && !isPublicAddress(plainAddress(peer))
 }

@@ -4,8 +4,8 @@ const initialLength = 50
 const wordBits = 64n
 
 /**
- * Encodes bits as base64url with padding. The bytes are the number of bits (8 bytes), and the bits in 64-bit words, all big
- * endian.
+ * Encodes bits as base64url with padding. The bytes are the number of bits (8 bytes), and then the bits in 64-bit words,
+ * the lowest word first. Each number is big endian.
  */
 export function encodeBits(mask: bigint): string {
   const length = Math.max(initialLength, mask.toString(2).length)

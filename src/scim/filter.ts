@@ -57,7 +57,10 @@ const operators: readonly string[] = ['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 
 
 const refuse = (detail: string) => wrong('invalidFilter', detail)
 
-/** Parses a filter. Throws `invalidFilter` for a syntax error or an unsupported attribute. */
+/**
+ * Parses a filter. Throws `invalidFilter` for a syntax error, for an attribute, operator or value that is not supported, and for a
+ * filter beyond the limits.
+ */
 export function readFilter(text: string, names: FilterNames = userFilters): ScimFilter {
   if (text.length > maxLength) throw refuse(`the filter must be at most ${maxLength} characters long`)
   const reader = new FilterReader(tokensOf(text), names)

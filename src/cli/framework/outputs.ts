@@ -87,7 +87,10 @@ function markdown(heads: readonly string[], rows: readonly (readonly string[])[]
   return [line(heads), line(heads.map(() => '---')), ...rows.map(line)]
 }
 
-/** Characters that begin a formula in a spreadsheet, so a text in CSV must not begin with one. */
+/**
+ * Cell of a CSV file. A spreadsheet reads a text that begins with `=`, `+`, `-` or `@` as a formula, so such a text gets an apostrophe
+ * in front.
+ */
 function csvCell(text: string): string {
   const safe = /^[=+\-@]/.test(text) ? `'${plain(text)}` : plain(text)
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

@@ -52,7 +52,7 @@ export async function emitDeletion(
   })
 }
 
-/** Most events in one commit. With SQLite, a commit blocks all other writers, so commits are few and short. */
+/** Most events in one commit. With SQLite, a commit blocks the whole server, also reads. So commits are few and short. */
 const perCommit = 500
 /**
  * Most events that wait to be written. If there are more, the database is too slow and events are dropped. Pulls never wait for

@@ -64,7 +64,10 @@ export async function emitEach(
   await queueEvents(tx, app, ...events)
 }
 
-/** Builds an event. Its body has the API version that the caller used. */
+/**
+ * Builds an event. Its body has the version of the called method. If there is no such version, it has version 2, or else the only
+ * version of the event.
+ */
 export function newEvent(
   { eventTable }: Pick<App, 'eventTable'>,
   cause: Cause,

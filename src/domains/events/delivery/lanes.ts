@@ -11,7 +11,10 @@ export type Lane = {
   last: number
   /** True if the subject has more events after `position`, up to the position that the caller has read. */
   moreEvents: boolean
-  /** Position of the last event in this lane. 0 if there is no event. */
+  /**
+   * Position up to which the events of the subject are in this lane or were tried before. If `moreEvents` is true, the next events
+   * come after it. 0 if the lane has had no events.
+   */
   position: number
   busy: boolean
   /** Time in milliseconds from which the first row can be sent. */

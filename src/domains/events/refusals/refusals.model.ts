@@ -29,7 +29,10 @@ export type Refusal = {
 /** Fields that lists can be sorted by. */
 export const refusalFields = { lastTime: { column: 'last_time', sort: true } } as const satisfies Fields<Refusal>
 
-/** Limit on the rows of one organization. Applies separately to members of the organization and to others. */
+/**
+ * Limit on the rows of one organization. Applies separately to its own identities and callers with permissions, and to outsiders
+ * (see `outsider`).
+ */
 export const maxKept = 500
 /** Limit on the rows of all organizations. If it is exceeded, some rows of the organization with the most rows are deleted. */
 export const maxKeptInAll = 100_000

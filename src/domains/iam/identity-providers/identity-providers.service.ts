@@ -156,7 +156,7 @@ export async function getDiscovery(call: Call, uid: string): Promise<Discovery |
   const { discovery, oidc } = provider
   if (!discovery || Date.parse(call.now) - Date.parse(discovery.checkTime) < askAgainMs) return discovery
   const now = await discover(call, oidc).catch((error: unknown): Discovery => {
-    // The document can be read now, but the provider does not support our sign-in.
+    // Either the document can be read now but does not fit the sign-in or the settings, or this server never requests its address.
     if (error instanceof AppError) return { problem: error.message, checkTime: call.now }
     throw error
   })

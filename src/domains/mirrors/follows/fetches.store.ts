@@ -4,7 +4,10 @@ import { rootOf } from '#lib/uid.ts'
 /** Queued fetch: of a manifest with missing content, or of a manifest whose referrers have to be looked up again. */
 export type Fetch = { repo: string; digest: string; round: number; failures: number; dueTime: string }
 
-/** Most queued fetches of one repository. Content beyond this limit is fetched only by pulls. */
+/**
+ * Number of first fetches (round 0) in the queue of one repository from which `queueFetch` adds no more. Content beyond it is fetched
+ * only by pulls. `queueTags` has no limit.
+ */
 const mostWaiting = 20_000
 
 /** Queues a fetch. Does nothing if the manifest is queued already. */

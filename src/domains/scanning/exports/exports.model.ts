@@ -46,7 +46,7 @@ export type StatedImage = {
   author: string
   time: string
   tool: { name: string; version: string }
-  /** Statements in the order of the vulnerability IDs. */
+  /** Statements by descending severity; statements of the same severity by their vulnerability IDs. */
   statements: Statement[]
   /** Coverage gaps of the image. Each export format must show them to its readers. */
   gaps: Gap[]

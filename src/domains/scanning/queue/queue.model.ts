@@ -21,8 +21,8 @@ export function readPackageItem(item: string): { ecosystem: string; name: string
 }
 
 /**
- * Queue items of the kind `counts`. `c`: a package whose number of findings has changed in its lists. `l`: one list that is
- * counted completely. Earlier releases store a bare number for a list, so they never confuse it with these forms.
+ * Queue items of the kind `counts`. `c`: a package whose number of findings has changed; the change is to be added to the counts of
+ * all lists with the package. `l`: one list that is counted completely. Earlier releases store a bare number for a list, so they never confuse it with these forms.
  */
 export const changedPackage = (componentNo: number): string => `c${componentNo}`
 export const wholeList = (listNo: number): string => `l${listNo}`
