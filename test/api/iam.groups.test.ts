@@ -288,7 +288,7 @@ test('refuses to delete a group that is not empty, with one violation for each k
   const answer = await remove()
   assertBlocked(answer, root.uid, ...Array(4).fill('RESOURCE_NOT_EMPTY'))
   const described = answer.body.details[1].violations.map((violation: Json) => violation.description)
-  for (const [i, kind] of ['groups', 'identities', 'roles', 'repos'].entries())
+  for (const [i, kind] of ['folders', 'identities', 'roles', 'repositories'].entries())
     assert.match(described[i], new RegExp(kind))
 
   assertBlocked(await operator.delete(`${path}/${folder.uid}`), folder.uid, 'RESOURCE_NOT_EMPTY')

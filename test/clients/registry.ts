@@ -59,8 +59,8 @@ function trySkopeo(host: string, env: Record<string, string>): void {
   write('file.txt', randomBytes(300_000))
   for (const args of [
     ['init', '--layout', 'lay'],
-    ['new', '--in', 'lay:v1'],
-    ['insert', '--in', 'lay:v1', 'file.txt', '/f'],
+    ['new', '--image', 'lay:v1'],
+    ['insert', '--image', 'lay:v1', 'file.txt', '/f'],
   ]) {
     expect(`umoci ${args[0]}`, sh('umoci', args))
   }

@@ -227,8 +227,8 @@ function prepare(): void {
   mkdirSync(join(folder, 'certs'))
   make('tar', 'cf', 'layer.tar', 'note.txt')
   make('umoci', 'init', '--layout', 'layout')
-  make('umoci', 'new', '--in', 'layout:v1')
-  make('umoci', 'insert', '--in', 'layout:v1', 'note.txt', '/note.txt')
+  make('umoci', 'new', '--image', 'layout:v1')
+  make('umoci', 'insert', '--image', 'layout:v1', 'note.txt', '/note.txt')
   writeFileSync(join(folder, 'policy.json'), JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'server.key']
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2']
