@@ -95,7 +95,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof Refused && [404, 409, 412].includes(error.status)
 }
 
-/** True if the bucket refuses conditional writes as not implemented. */
+/** True if the bucket answered a conditional write with HTTP 501: it does not support such writes. */
 function isUnknown(error: unknown): boolean {
   return error instanceof StoreAway && error.cause instanceof Refused && error.cause.status === 501
 }
