@@ -257,3 +257,28 @@ test('a member with access only to a folder can give its path', async () => {
   assert.deepEqual([either.code, either.stdout], [1, ''])
   for (const end of ends) assert.ok(either.stderr.includes(end), either.stderr)
 })
+
+test('refuses a path that a folder and a repository share, unless a former option names the kind', async () => {
+  const { pinfold, team, repo, cli, done } = await scene()
+  await using _ = pinfold
+  const folder = (await pinfold.seed.group(team, { name: 'web' })).uid
+  const create = (name: string, ...scope: string[]) =>
+    cli('policies', 'admission', 'create', name, ...scope, '--fixable')
+  for (const command of [
+    ['policies', 'admission', 'create', 'one', '--fixable'],
+    ['policies', 'retention', 'create', 'one', ...keeping],
+    ['identities', 'explain', 'nobody', 'repo.list'],
+  ]) {
+    const { code, stdout, stderr } = await cli(...command, '--in', 'acme/team/web')
+    assert.deepEqual([code, stdout], [64, ''], command.join(' '))
+    assert.ok(stderr.includes(`${folder} is the folder, ${repo} is the repository`), stderr)
+  }
+  assert.equal((await create('two', '--in', folder)).code, 0)
+  assert.equal((await create('three', '--group', 'acme/team/web')).code, 0)
+  assert.equal((await create('four', '--image', 'acme/team/web')).code, 0)
+  const { items } = JSON.parse(await done('policies', 'admission', 'list', '-o', 'json'))
+  const scopes = items.map(
+    ({ uid, name }: { uid: string; name: string }) => `${name} ${uid.slice(0, uid.lastIndexOf('/'))}`,
+  )
+  assert.deepEqual(scopes.sort(), [`four ${repo}`, `three ${folder}`, `two ${folder}`])
+})

@@ -34,6 +34,8 @@ export type OptionSpec = {
   choices?: readonly string[]
   /** Former flags of this option, such as `--parent <group>`. They still work, with a warning. */
   former?: readonly string[]
+  /** Key under which the command gets the name of the former option that was given, if former options differ in meaning. */
+  formerKey?: string
   /** Former argument that this option replaced. The argument still works, with a warning. */
   formerArgument?: string
   /** Key in the user's defaults. The option has the value of this key if the command line does not set it. */

@@ -232,6 +232,7 @@ export function asListed<T extends { uid: string }>(
   }
 }
 
-function unlessNothing(error: unknown): undefined {
+/** Returns undefined for the error that nothing has the name, and throws other errors. */
+export function unlessNothing(error: unknown): undefined {
   if (!(error instanceof NothingNamed)) throw error
 }

@@ -113,6 +113,7 @@ function readOption(sub: Program, spec: OptionSpec, values: Record<string, Optio
     isGiven = true
     warn(shown, flag)
     values[key] = value
+    if (spec.formerKey) values[spec.formerKey] = name
   }
   if (spec.required && values[key] === undefined) throw usageError(`required option '${spec.flags}' not specified`)
 }

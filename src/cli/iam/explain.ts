@@ -1,13 +1,9 @@
-// Command that explains why an identity has a permission or not, and who can grant it.
-import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
-import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { findIdentity, groupOf, NothingNamed } from '../framework/names.ts'
+import { findIdentity } from '../framework/names.ts'
 import { plain, table } from '../framework/plain-text.ts'
-import { registryOf } from '../framework/session.ts'
-import { findImage, imageNameOf } from '../registry/image-names.ts'
+import { placeNamed } from '../registry/rules.ts'
 
 type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
 type Explanation = {
@@ -40,7 +36,7 @@ export const explain = apiCommand({
   ],
   async run(api, options, terminal) {
     const [place, capability] = [String(options.in), String(options.capability)]
-    const uid = await placeOf(api, place)
+    const uid = await placeNamed(api, place)
     const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.member)), capability })
     const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
     const allowed = found.allowed === true
@@ -56,16 +52,6 @@ export const formerExplain: Command = {
   ...explain,
   arguments: [{ name: '<in>', summary: 'Organization, folder or repository' }, ...explain.arguments!],
   options: explain.options.filter(({ flags }) => flags !== '--in <scope>'),
-}
-
-/** Uid of the group with this path. If no group has the path, the uid of the repository. */
-async function placeOf(api: ApiReader, given: string): Promise<string> {
-  try {
-    return await groupOf(api, given)
-  } catch (error) {
-    if (!(error instanceof NothingNamed) || isUid(given) || !given.includes('/')) throw error
-    return findImage(api, imageNameOf(given, registryOf(api.session)).path)
-  }
 }
 
 function linesOf({ allowed, bindings = [], sufficientRoles = [], grantors = [] }: Explanation, what: string): string[] {

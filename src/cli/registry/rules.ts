@@ -4,10 +4,19 @@ import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
-import { actorsOf, checkNamed, groupAbove, groupOf, type Kind, NothingNamed, onlyOf } from '../framework/names.ts'
+import {
+  actorsOf,
+  checkNamed,
+  groupAbove,
+  groupOf,
+  type Kind,
+  NothingNamed,
+  onlyOf,
+  unlessNothing,
+} from '../framework/names.ts'
 import { registryOf } from '../framework/session.ts'
 import { bodyOf, type Field, limitOf, limitOption, optionOf } from '../framework/verbs.ts'
-import { findImageIfVisible } from './image-names.ts'
+import { findImage, findImageIfVisible, imageNameOf } from './image-names.ts'
 import { momentOf } from './image-options.ts'
 
 /** Option `--in` for the scope of a rule. */
@@ -15,21 +24,31 @@ export const scopeOption: OptionSpec = {
   flags: '--in <scope>',
   summary: 'Organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
   former: ['--group <group>', '--image <image>'],
+  formerKey: 'scopeKind',
 }
 
 export const requiredScopeOption: OptionSpec = { ...scopeOption, required: true }
 
-/** Uid of the group or the repository in `--in`. Undefined without the option. */
+/** Uid of the group or the repository in `--in`. Undefined without the option. The former options named one of the two kinds. */
 export async function scopeOf(api: ApiReader, options: Options): Promise<string | undefined> {
-  return options.in === undefined ? undefined : placeNamed(api, String(options.in))
+  if (options.in === undefined) return undefined
+  const given = String(options.in)
+  if (options.scopeKind === 'group') return groupOf(api, given)
+  if (options.scopeKind === 'image') return findImage(api, imageNameOf(given, registryOf(api.session)).path)
+  return placeNamed(api, given)
 }
 
-/** Uid of a repository or a group from its path. */
+/** Uid of a repository or a group from its path. Throws a usage error if a folder and a repository have the path. */
 export async function placeNamed(api: ApiReader, text: string): Promise<string> {
   const registry = `${registryOf(api.session)}/`
   const given = text.startsWith(registry) ? text.slice(registry.length) : text
   const repo = given.includes('/') ? await findImageIfVisible(api, given) : undefined
-  if (repo !== undefined) return repo
+  if (repo !== undefined) {
+    const folder = isUid(given) ? undefined : await groupOf(api, given).catch(unlessNothing)
+    if (folder === undefined) return repo
+    const next = `give the uid instead: ${folder} is the folder, ${repo} is the repository`
+    throw usageError(`${given} is the path of a folder and of a repository\n${next}`)
+  }
   return groupOf(api, given).catch((error: unknown) => {
     if (!(error instanceof NothingNamed && given.includes('/'))) throw error
     const hint = 'pinfold folders list and pinfold repos list show the folders and repositories that you can see'
