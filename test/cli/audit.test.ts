@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operatorUid } from '#lib/uid.ts'
 import { startPinfold } from '../support/pinfold.ts'
-import { run } from '../support/process.ts'
+import { makePlace, run, startProcess } from '../support/process.ts'
 
 test('audit list shows changes with their author, and filters by scope, author or time', async () => {
   await using pinfold = await startPinfold()
@@ -64,4 +64,13 @@ test('status shows the server and the signed-in user, and exits with 69 if the s
   const away = await run(['status'], { env: { PINFOLD_API: 'http://127.0.0.1:9' } })
   assert.deepEqual([away.code, away.stdout], [69, ''])
   assert.match(away.stderr, /^pinfold: http:\/\/127\.0\.0\.1:9 cannot be reached: /)
+})
+
+test('status finds the server of a data folder, as the operator', async (t) => {
+  await using place = await makePlace()
+  if (place.database) return t.skip('a server with PostgreSQL has no data folder to find it by')
+  await using server = await startProcess(place)
+  const { code, stdout, stderr } = await run(['status', '--data', place.data, '-o', 'json'], { env: place.env })
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(JSON.parse(stdout), { api: server.url, ready: true, message: 'ok', identity: 'operator' })
 })

@@ -97,7 +97,7 @@ export async function apiReader(terminal: Terminal, options: Options): Promise<A
   })
 }
 
-function actsAsOperator({ env }: Terminal, options: Options): boolean {
+export function actsAsOperator({ env }: Terminal, options: Options): boolean {
   if (options.data !== undefined || options.database !== undefined) return true
   const asked = options.api ?? options.identity ?? (env.PINFOLD_TOKEN || env.PINFOLD_IDENTITY)
   if (asked !== undefined && asked !== '') return false

@@ -1,18 +1,20 @@
 // Command that shows whether the server is ready, and who is signed in.
+import { actsAsOperator, apiReader, callerOptions } from '../framework/api-pages.ts'
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { httpCall } from '../framework/http-call.ts'
 import { jsonText, plain, table } from '../framework/plain-text.ts'
-import { claimsOf, sessionOf, sessionOptions } from '../framework/session.ts'
+import { claimsOf, sessionOf } from '../framework/session.ts'
 import { whyUnreachable } from '../framework/unreachable.ts'
 
 const timeoutMs = 10_000
 
 export const status: Command = {
   details: 'Exits with 69 if the server cannot be reached or is not ready. Being signed out is not an error.',
-  options: [outputOption, ...sessionOptions],
+  options: [outputOption, ...callerOptions],
   async run(terminal, options) {
-    const { api, identity } = sessionOf(terminal, options)
+    const operator = actsAsOperator(terminal, options) ? await apiReader(terminal, options) : undefined
+    const { api, identity } = operator ? { api: operator.origin, identity: 'operator' } : sessionOf(terminal, options)
     const url = new URL('/readyz', api)
     const answer = await httpCall(url, { method: 'GET', headers: { 'user-agent': 'pinfold' }, timeoutMs }).catch(
       (error: unknown) => {
@@ -23,7 +25,7 @@ export const status: Command = {
     )
     const ready = answer.status === 200
     const message = answer.text.trim().slice(0, 1000)
-    const given = terminal.env.PINFOLD_TOKEN
+    const given = operator ? undefined : terminal.env.PINFOLD_TOKEN
     const signedInAs = given ? claimsOf(given)?.subject : identity
     if (options.output === 'json') {
       terminal.print(jsonText({ api, ready, message, ...(signedInAs && { identity: signedInAs }) }, 2))
