@@ -19,7 +19,8 @@ export async function missing(...clients: string[]): Promise<string[]> {
 
 /**
  * Runs blocks, and returns the lines that each block printed. Replaces only the hosts and the data folder, which differ from
- * those of `npm start`. With `quiet`, fails if a block prints on standard error.
+ * those of `npm start`. Waits a second before a block that prints the time: `date` prints whole seconds, and a reader takes longer
+ * than that to paste a block. With `quiet`, fails if a block prints on standard error.
  */
 export async function paste(
   blocks: readonly string[],
@@ -29,7 +30,7 @@ export async function paste(
 ): Promise<string[][]> {
   const script = Object.entries(hosts).reduce(
     (text, [written, real]) => text.replaceAll(written, real),
-    blocks.map((block) => `${block}echo --- >&2; echo ---\n`).join(''),
+    blocks.map((block) => `${block.includes('date -u') ? 'sleep 1\n' : ''}${block}echo --- >&2; echo ---\n`).join(''),
   )
   const api = hosts['127.0.0.1:8080']
   const named = place.database ? { PINFOLD_DATABASE: place.database, ...(api && { PINFOLD_API: `http://${api}` }) } : {}
