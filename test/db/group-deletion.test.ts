@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { addToLists, removeFromLists } from '#db/listing.ts'
 import { ident, sql } from '#db/sql.ts'
 import { putRequest } from '#domains/iam/access-requests/access-requests.store.ts'
+import { contentNames } from '#domains/iam/groups/groups.service.ts'
 import { newUid } from '#lib/uid.ts'
 import { resources } from '../../src/resources.ts'
 import { keysOf, pemOf } from '../support/attest.ts'
@@ -31,7 +32,8 @@ test('only the declared rows block the deletion of a group, in the group and bel
       if (groupDeletion !== 'blocks') assert.equal(answer.status, 200, `${table}: ${answer.text}`)
       else {
         assertBlocked(answer, group, 'RESOURCE_NOT_EMPTY')
-        assert.ok(answer.body.details[1].violations[0].description.includes(table.replaceAll('_', ' ')), answer.text)
+        const name = contentNames[table] ?? table.replaceAll('_', ' ')
+        assert.ok(answer.body.details[1].violations[0].description.includes(name), answer.text)
         ok(await operator.delete(`/iam/v2/groups/${group}`))
       }
     }

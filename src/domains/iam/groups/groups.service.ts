@@ -164,7 +164,7 @@ export async function replaceGroup(call: Call, uid: string, value: NewGroup): Pr
 }
 
 /** Names of the contents of a group in errors, where they differ from the names of tables. */
-const contentNames: Readonly<Record<string, string>> = {
+export const contentNames: Readonly<Record<string, string>> = {
   groups: 'folders',
   repos: 'repositories',
   repo_removals: 'deletions of repositories that have not finished',
