@@ -7,6 +7,7 @@ import pg from 'pg'
 import { migrate } from '#db/migrate.ts'
 import { migrations } from '#db/migrations/all.ts'
 import { openDb } from '#db/open.ts'
+import { configureForPooler, pooledUrlOf, pooler } from './pooler.ts'
 
 const sources = join(import.meta.dirname, '../../src/db')
 const cache = join(import.meta.dirname, '../../node_modules/.cache/pinfold-test')
@@ -49,7 +50,9 @@ export async function copyOfPostgres(server: string, name: string): Promise<stri
   await withClient(server, async (client) => {
     for (let tried = 0; ; tried++) {
       try {
-        return await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+        await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+        if (pooler) await configureForPooler(client, name, schema)
+        return
       } catch (error) {
         // "undefined_database": the template is missing, so one process creates it. Tests of another state may remove it at any
         // time.
@@ -58,7 +61,7 @@ export async function copyOfPostgres(server: string, name: string): Promise<stri
       }
     }
   })
-  return urlOf(server, name)
+  return pooler ? pooledUrlOf(name) : urlOf(server, name)
 }
 
 /** Drops the database and ends connections to it. */

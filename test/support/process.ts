@@ -10,6 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { commandsIn, type Env, type Run } from './commands.ts'
+import { dropDatabase } from './migrated.ts'
+import { pooledDatabase, pooledUrlOf, pooler } from './pooler.ts'
 
 export type { Env, Run } from './commands.ts'
 
@@ -19,13 +21,16 @@ export const program = join(project, 'bin/pinfold')
 /** Creates a data folder and, on PostgreSQL, a schema. Commands with `args` and `env` use them. */
 export async function makePlace() {
   const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
-  const server = process.env.PINFOLD_TEST_DATABASE
   const schema = `t_${randomBytes(8).toString('hex')}`
+  const server = pooler ? await pooledDatabase(schema) : process.env.PINFOLD_TEST_DATABASE
   // The application name distinguishes connections of this test from those of other tests.
-  const database = server
-    ? `${server}${server.includes('?') ? '&' : '?'}schema=${schema}&application_name=${schema}`
-    : ''
-  const env: Env = server ? { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') } : {}
+  const named = `schema=${schema}&application_name=${schema}`
+  const direct = server ? `${server}${server.includes('?') ? '&' : '?'}${named}` : ''
+  const database = pooler ? pooledUrlOf(schema) : direct
+  const env: Env = {
+    ...(server ? { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') } : {}),
+    ...(pooler ? { PINFOLD_DATABASE_DIRECT: direct } : {}),
+  }
   const connect = async () => {
     const client = new pg.Client({ connectionString: server! })
     await client.connect()
@@ -56,6 +61,7 @@ export async function makePlace() {
     async [Symbol.asyncDispose]() {
       // PostgreSQL may still run a statement of a killed process, which can cause a deadlock with this one.
       const drop = async (left = 5): Promise<unknown> => {
+        if (pooler) return dropDatabase(process.env.PINFOLD_TEST_DATABASE!, schema)
         return query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((error: { code?: string }) => {
           return error.code === '40P01' && left > 0 ? drop(left - 1) : Promise.reject(error)
         })
