@@ -30,7 +30,7 @@ export function sampleOf(seed: string, texts: readonly Found[]): string[] {
   const keyOf = ({ file, line, text }: Found) => `${file}:${line}:${text}`
   const lines = parts.flatMap(({ name, count, has }) => [
     `## ${name}`,
-    ...drawn(texts.filter(has), keyOf, count).map(({ text }, i) => `${i + 1}. ${text}`),
+    ...drawn(texts.filter(has), keyOf, count).map(({ text, asWritten }, i) => `${i + 1}. ${asWritten ?? text}`),
   ])
   const docs = new Set(texts.filter(isPage).map(({ file }) => file))
   return [...lines, '## Pages of the docs', ...drawn([...docs], (file) => file, pages)]

@@ -1,8 +1,13 @@
 // Prose of a file: paragraphs of Markdown, comments, test names and messages. Code is left out.
 import { scan } from './scan.ts'
 
-/** A piece of prose, its line and its kind. Code in the text is replaced by "CODE". */
-export type Text = { line: number; kind: 'docs' | 'comment' | 'test name' | 'message'; text: string }
+/** A piece of prose, its line and its kind. Code in the text is replaced by "CODE", but not in the text `asWritten`. */
+export type Text = {
+  line: number
+  kind: 'docs' | 'comment' | 'test name' | 'message'
+  text: string
+  asWritten?: string
+}
 
 /** Prose of a file. The file extension selects the reader. */
 export function textsOf(path: string, content: string): Text[] {
@@ -87,7 +92,7 @@ function comments(content: string): Text[] {
       const prose = paragraph.replace(/^ {2,}.*$/gm, '')
       const text = plain(prose).replace(/\s+/g, ' ').trim()
       if (!/[a-z]/i.test(text) || /^(?:biome-ignore|@ts-|#|eslint|buf:lint)/.test(text)) continue
-      texts.push({ line, kind: 'comment', text })
+      texts.push({ line, kind: 'comment', text, asWritten: prose.replace(/\s+/g, ' ').trim() })
     }
   }
   return texts
@@ -113,6 +118,7 @@ function testNames(content: string): Text[] {
       line: content.slice(0, match.index).split('\n').length,
       kind: 'test name',
       text: match[2]!.replace(/\$\{[^}]*\}/g, 'CODE').replace(/\\(.)/g, '$1'),
+      asWritten: match[2]!,
     }),
   )
 }

@@ -22,7 +22,7 @@ test('each declared event of a served method has a body, and each registered bod
 
 test('throws for a second body of a method, and for the body of a method without an event', () => {
   const [first] = eventBodies
-  assert.throws(() => buildEventTable(services, [...eventBodies, first!]), /has two bodies for/)
+  assert.throws(() => buildEventTable(services, [...eventBodies, first!]), /has two body messages for/)
   const silent: EventBody = { ...first!, of: ReposService.method.getRepo }
   assert.throws(() => buildEventTable(services, [...eventBodies, silent]), /GetRepo declares no event/)
 })

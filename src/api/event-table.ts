@@ -22,7 +22,7 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
     const { name, row } = rowOf(body)
     const others = rows.get(name) ?? []
     if (others.some(({ version, kind }) => version === row.version && kind === row.kind)) {
-      throw new Error(`${name} has two bodies for ${row.kind}`)
+      throw new Error(`the event ${name} has two body messages for ${row.kind}`)
     }
     rows.set(name, [...others, row])
   }

@@ -93,7 +93,8 @@ const mediaTypes = /^application\/(?:scim\+)?json(?:\s*;|$)/i
 
 export async function readJson(arrival: HttpArrival): Promise<unknown> {
   const type = arrival.req.headers['content-type'] ?? 'application/json'
-  if (!mediaTypes.test(type)) throw new ScimError(415, 'the content type must be application/scim+json')
+  if (!mediaTypes.test(type))
+    throw new ScimError(415, 'the content type must be application/scim+json or application/json')
   const body = await readBody(arrival, maxBodyBytes)
   const problem = jsonProblem(body, jsonLimits)
   if (problem !== undefined) throw wrong('invalidValue', `the body ${problem}`)

@@ -82,7 +82,7 @@ test('each changing method runs a repeated request once, and returns 412 for a s
   assert.ok(seen.subject > 40 && seen.none > 30, JSON.stringify(seen))
 })
 
-test('with If-Match: * each changing method runs if the resource exists, and returns 412 otherwise', async () => {
+test('with If-Match: * a changing method runs if its resource exists, returns 412 if not, and 400 if it has none', async () => {
   const seen = { there: 0, missing: 0, none: 0 }
   await makeCalls(async (sending) => {
     const { endpoint, name, send } = sending

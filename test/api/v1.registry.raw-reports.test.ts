@@ -49,7 +49,7 @@ const fetchText = async (url: string): Promise<[number, string]> => {
   return [answer.status, await answer.text()]
 }
 
-test('returns a report up to one MiB in the response, and a longer one as a link without a token', async () => {
+test('returns a report up to one MiB in the response, and a longer one as a link that works without a token', async () => {
   const short = trivy(1000)
   await handIn(short)
   assert.deepEqual([(await rawOf('TRIVY')).rawReport, (await rawOf('TRIVY')).rawReportUrl], [short.toString(), ''])

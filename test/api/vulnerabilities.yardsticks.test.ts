@@ -194,7 +194,7 @@ test('finds nothing in a newer image of the same release, which includes the fix
   assert.deepEqual(await findingsOf(await pushAndScan(registry, 'acme/app', layer, 'newer')), [])
 })
 
-test('finds everything that a scan of one package found, except an ID that its advisories do not have', async () => {
+test('finds the same vulnerabilities in openssl as wolfictl, except an ID that is missing in the advisories', async () => {
   const publicOrg = (await registry.seed.group('', { name: registry.app.config.publicOrg })).uid
   const text = fixture('advisories/openssl.advisories.yaml').toString()
   const { records } = readAdvisories('openssl.advisories.yaml', text, 'import')

@@ -11,7 +11,7 @@ test('pinfold server console prints a link that works in one browser, and serve 
   await using place = await makePlace()
   const command = () => run(['server', 'console', ...place.args], { env: place.env })
   await using server = await startProcess(place)
-  while (!server.output.stdout.includes('\nTo open the console as the operator: bin/pinfold server console'))
+  while (!server.output.stdout.includes('\nTo open the console as the operator, run: bin/pinfold server console'))
     await sleep(20)
   const { code, stdout, stderr } = await command()
   assert.deepEqual([code, stderr], [0, ''])

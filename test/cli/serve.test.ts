@@ -312,7 +312,7 @@ test('prints the operator link only to an interactive terminal', async () => {
     }
     // The terminal closes before the server stops.
     await place.settled()
-    assert.match(output, /To open the console as the operator: /)
+    assert.match(output, /To open the console as the operator, run: /)
     return /\/ui\/enter#/.test(output)
   }
   assert.equal(await shown(''), true)

@@ -292,6 +292,6 @@ test('a request that takes too long ends at its deadline, and reads nothing more
   assert.equal(status, 504)
   answered.resolve()
   await ended.promise
-  // At most 16 manifests are read at the same time.
+  // At most 16 configurations are read at the same time.
   assert.equal(reads, 16)
 })

@@ -280,7 +280,7 @@ async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; br
 /** Attacks and requests that succeed without a policy. A policy can prevent only these. */
 const possible = new Set<string>()
 for (const [name, attack] of Object.entries(attacks)) {
-  test(`${name} cannot get a young image in any way`, async () => {
+  test(`a cooldown policy holds back the image on every path: ${name}`, async () => {
     const scene = await sceneOf(attack)
     now += 2 * hour
     for (const mode of ['SERVE_OLDER', 'DENY']) {

@@ -157,7 +157,7 @@ test('refuses a range whose end is before its start, with any body', async () =>
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abc')}`)
 })
 
-test('accepts one of several parts sent for the same offset', async () => {
+test('accepts parts of an upload one at a time, and refuses a part sent during another one with 416', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const location = await begin(registry)

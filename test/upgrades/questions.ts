@@ -34,7 +34,7 @@ export async function namesOf(api: Client, people: People, text: string): Promis
   return Object.fromEntries([...places, ...Object.entries(people.callers), ...shortened])
 }
 
-/** Resources to ask about, found through the lists of the API and the manifests of the registry. */
+/** Requests to send to a server, by section. Their paths are found through the lists of the API and the manifests of the registry. */
 export async function questionsOf(api: Client, registry: RegistryClient, people: People): Promise<Questions> {
   const all = async (path: string, query = ''): Promise<Json[]> => {
     const answer = await api.get(`${path}?page_size=200${query}`)

@@ -30,7 +30,7 @@ const retentionOfDigest = {
     LISTED: 'A tag protection rule keeps this digest, because the index of a protected tag lists it.',
     UNDECIDED: 'This digest counts as kept, because the check would have to read too much data.',
   },
-  keptUntil: 'Nobody can delete it before',
+  keptUntil: 'It is kept until',
   keptWithoutEnd: 'There is no end date.',
   keptWith: 'It is kept together with',
   keptFor: (tags: string) => `Tags that point to it, or have pointed to it: ${tags}`,

@@ -3,7 +3,7 @@ import { counted, numbers } from './format.ts'
 
 const policies = {
   retentionText:
-    'A retention policy guarantees how long a digest is kept after its tag is updated or deleted. Nobody can delete the digest before that date, and the date can only be extended.',
+    'A retention policy guarantees how long a digest is kept after its tag is updated or deleted. Before that date, only a forced deletion with a reason can delete the digest. The date can only be extended.',
   retentionPolicies: 'Retention policies',
   noRetentionPolicies: 'There are no retention policies yet. Create one to guarantee how long images are kept.',
   newRetentionPolicy: 'New retention policy',

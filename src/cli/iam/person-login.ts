@@ -129,7 +129,7 @@ async function listen(state: string) {
 function pageOf(isDone: boolean): string {
   const [title, text] = isDone
     ? ['Almost done', 'Continue in the terminal where you ran pinfold login. You can close this page.']
-    : ['You are not signed in', 'The terminal where you ran pinfold login shows the reason.']
+    : ['The sign-in failed', 'The terminal where you ran pinfold login shows the reason.']
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title} – Pinfold</title></head>
 <body><main><h1>${title}</h1><p>${text}</p></main></body></html>

@@ -118,7 +118,7 @@ async function warnOfNames({ db, log }: App): Promise<void> {
  * not written to files or logs.
  */
 async function printEntrance(terminal: Terminal, app: App, url: string): Promise<void> {
-  terminal.print(`To open the console as the operator: ${consoleCommand(app.config)}`)
+  terminal.print(`To open the console as the operator, run: ${consoleCommand(app.config)}`)
   if (!terminal.isSeen) return
   const { createConsoleCode } = await import('#domains/iam/sessions/sessions.service.ts')
   const made = await createConsoleCode({ app, log: app.log }).catch(() => undefined)

@@ -30,7 +30,8 @@ export const migration: Migration = {
     `CREATE INDEX retention_plans_by_organization ON retention_plans (organization, id)`,
     `CREATE INDEX retention_plans_open ON retention_plans (organization, id) WHERE state IN (1, 3)`,
     `CREATE INDEX retention_plans_by_end ON retention_plans (expire_time)`,
-    // `position` is the order in which they were found; what belongs to something has a higher level, and goes after it.
+    // `position` is the order in which manifests were found. A manifest that belongs to another one has a higher `level`, so it
+    // is deleted later.
     `CREATE TABLE planned_deletions (
        plan_id    ${t.int} NOT NULL REFERENCES retention_plans (id) ON DELETE CASCADE,
        position   ${t.int} NOT NULL,

@@ -76,7 +76,7 @@ test('a read yields once, and only while others wait', async () => {
   )
 })
 
-test('ends the turn of an image at its time limit, also if the work fails', async () => {
+test('a read that fails ends its turn, and rejects with the error', async () => {
   const { take, choose } = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 0 })
   await assert.rejects(
     take(readOf('a'), others, async () => {

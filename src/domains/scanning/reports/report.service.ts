@@ -74,7 +74,7 @@ export const lastLookAt = (knowledge: ImageKnowledge, time: string): string | un
     .sort()
     .at(-1)
 
-/** The highest severity of each vulnerability at a time. The keys are vulnerability IDs. */
+/** The highest severity that each vulnerability had at `time`. The keys are vulnerability IDs. */
 export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: string): Map<string, number> {
   const levels = new Map<string, number>()
   for (const one of found) {
@@ -89,7 +89,7 @@ export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: str
 /** If the version of a package cannot be compared, the severity of the finding is unknown. */
 const levelOf = ({ state, severity }: Known): number => (state === findingStates.unknown ? unknownSeverity : severity)
 
-/** Vulnerabilities at a time, ordered by ID. */
+/** Vulnerabilities that the image had at `time`, sorted by ID. */
 function vulnerabilitiesAt({ found, distribution }: ImageKnowledge, time: string): ReportedVulnerability[] {
   const byId = new Map<string, Known[]>()
   for (const one of found) {
