@@ -7,6 +7,7 @@ import { AppError, invalid } from '#lib/errors.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { MessageLimits } from './message-limits.ts'
+import { checkMessage } from './transcoding/message-check.ts'
 import { wireProblem } from './transcoding/wire-limits.ts'
 
 /** Minimum number of bytes that a message counts, since an empty message uses memory too. */
@@ -131,7 +132,7 @@ export function readingMsOf(message: Message): number {
   return readingMs.get(message) ?? 0
 }
 
-/** Decodes a message and drops unknown fields. Never throws, since grpc-js would then respond itself without a log line. */
+/** Decodes and checks a message, and drops unknown fields. Never throws, since grpc-js would then respond itself without a log line. */
 export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
   const began = performance.now()
   const message = messageOf(desc, bytes)
@@ -142,15 +143,18 @@ export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
 
 function messageOf(desc: DescMessage, bytes: Uint8Array): Message {
   try {
-    return fromBinary(desc, bytes, { readUnknownFields: false })
+    const message = fromBinary(desc, bytes, { readUnknownFields: false })
+    checkMessage(desc, message, bytes)
+    return message
   } catch (error) {
     return new UnreadableMessage(error) as unknown as Message
   }
 }
 
-/** Request of a call, decoded by `readMessage`. Throws INVALID_ARGUMENT if decoding failed. */
+/** Request of a call, decoded by `readMessage`. Throws INVALID_ARGUMENT if decoding failed, or a field has an invalid value. */
 export function requestOf({ request }: { request: Message }): Message {
   const read: unknown = request
   if (!(read instanceof UnreadableMessage)) return request
+  if (read.error instanceof AppError) throw read.error
   throw invalid({ field: 'message', description: `is not a valid protobuf message: ${(read.error as Error).message}` })
 }

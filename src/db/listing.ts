@@ -375,7 +375,7 @@ export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, 
     async list(reader: Reader, branches: readonly Branch[], page: Page, filter: F): Promise<T[]> {
       return (await listPage<Row>(reader, listing, branches, page, where(filter))).map(fromRow)
     },
-    count(reader: Reader, branches: readonly Branch[], filter: F): Promise<number> {
+    async count(reader: Reader, branches: readonly Branch[], filter: F): Promise<number> {
       return countNodes(reader, listing, branches, where(filter))
     },
   }

@@ -31,6 +31,9 @@ export async function listFrom<T extends { uid: string }, F, N extends number | 
   source: ListSource<T, F, N, P>,
 ): Promise<Listed<T, N>> {
   const { db } = call.app
-  const [rows, total] = await Promise.all([source.list(db, places, page, filter), source.count(db, places, filter)])
+  const list = async () => source.list(db, places, page, filter)
+  // Async functions never throw at once. Otherwise, nothing would handle the rejection of the other read, which ends the process.
+  const count = async () => source.count(db, places, filter)
+  const [rows, total] = await Promise.all([list(), count()])
   return toListed(call, page, rows, total)
 }
