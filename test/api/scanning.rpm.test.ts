@@ -9,6 +9,7 @@ import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { berkeleyDatabase, ndbDatabase, type RpmPackage, rpmHeader } from '../support/rpm.ts'
 import { pushAndScan, pythonPackage, readSource, recordAbout } from '../support/scanning.ts'
+import { insertPackages, loggedDatabase } from '../support/sqlite-log.ts'
 
 let registry: TestRegistry
 let viewer: Client
@@ -114,6 +115,18 @@ test('reads the package list of Azure Linux images, which have no database', asy
   assert.deepEqual(await scan(image), { found: ['AZL-1 pkg:rpm/mariner/bash@5.1.8-1.cm2?arch=x86_64'], gaps: [] })
 })
 
+test('finds vulnerabilities of packages that are only in the write-ahead log of the RPM database', async () => {
+  const { bytes, log } = loggedDatabase((database) => insertPackages(database, blobs))
+  const image = { ...release('rocky', '9.2'), 'var/lib/rpm/rpmdb.sqlite': bytes }
+  assert.deepEqual(await scan({ ...image, 'var/lib/rpm/rpmdb.sqlite-wal': log }), { found: ofRocky, gaps: [] })
+  const { found, gaps } = await scan({ ...image, 'var/lib/rpm/rpmdb.sqlite-wal': log.subarray(0, 5000) })
+  assert.deepEqual(found, [])
+  assert.ok(
+    gaps.includes('var/lib/rpm/rpmdb.sqlite-wal DAMAGED: the write-ahead log is damaged or incomplete'),
+    String(gaps),
+  )
+})
+
 test('reports a coverage gap for a damaged database, one with a log, or a distribution without advisories', async () => {
   const flask = pythonPackage('flask', '2.0.0')
   const found = ['CVE-2026-flask pkg:pypi/flask@2.0.0']
@@ -128,7 +141,7 @@ test('reports a coverage gap for a damaged database, one with a log, or a distri
   const logged = { 'var/lib/rpm/Packages.db': ndbDatabase(blobs), 'var/lib/rpm/rpmdb.sqlite-wal': 'x' }
   assert.deepEqual(await scan({ ...rocky, ...logged }), {
     found: ofRocky,
-    gaps: ['var/lib/rpm/rpmdb.sqlite-wal UNSUPPORTED: the write-ahead log of the rpm database is not read'],
+    gaps: ['var/lib/rpm/rpmdb.sqlite-wal DAMAGED: the write-ahead log has no rpm database that could be read'],
   })
   const { gaps } = await scan({ ...release('fedora', '40'), ...flask, 'var/lib/rpm/Packages.db': ndbDatabase(blobs) })
   assert.deepEqual(gaps, ['packages of an unsupported distribution or type'])

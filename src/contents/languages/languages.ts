@@ -43,18 +43,15 @@ export async function readLanguageFile(
   return watch === 'npm' ? readNpmPackage(path, text) : readGemSpecification(path, text)
 }
 
-/** Reads an rpm database. A log with changes that are not in the database yet causes a gap. */
+/** Reads an rpm database that is a single file. */
 async function readRpm({ path, size, content }: LanguageFile, most: number): Promise<Found | undefined> {
-  const isLog = path.endsWith('-wal')
-  const bytes = await readWhole(content, isLog || size > most ? 0 : size)
-  if (isLog)
-    return size === 0 ? undefined : gap(path, 'UNSUPPORTED', 'the write-ahead log of the rpm database is not read')
+  const bytes = await readWhole(content, size > most ? 0 : size)
   if (size > most) return gap(path, 'LIMIT_EXCEEDED', `the rpm database has more than ${most} bytes`)
   return readRpmDatabase(path, bytes)
 }
 
-/** Reads the whole content without a second copy in memory, because the content can be large. */
-async function readWhole(content: AsyncIterable<unknown>, size: number): Promise<Buffer> {
+/** Reads the first `size` bytes without a second copy in memory, because the content can be large. Discards the rest. */
+export async function readWhole(content: AsyncIterable<unknown>, size: number): Promise<Buffer> {
   const whole = Buffer.alloc(size)
   let at = 0
   for await (const chunk of content) {

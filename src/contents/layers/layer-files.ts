@@ -27,6 +27,8 @@ export class LayerFiles {
   readonly #databases = new ImageTree<Uint8Array>()
   /** Lists of owned files are stored separately, because there may be many, and packages can be read without them. */
   readonly #owned = new ImageTree<Uint8Array>()
+  /** SQLite databases of rpm and their logs. */
+  readonly #sqlite = new ImageTree<Buffer>()
   readonly #found = new ImageTree<Found>()
   readonly #unread: UnreadPaths
   readonly #limits: KeepLimits
@@ -88,7 +90,21 @@ export class LayerFiles {
     }
   }
 
-  keepFound({ path, parts }: Wanted, found: Found): void {
+  /** Bytes of the SQLite files that are stored at present. */
+  get sqliteBytes(): number {
+    return this.#sqlite.size
+  }
+
+  keepSqlite({ parts }: Wanted, bytes: Buffer): void {
+    this.#sqlite.set(parts, bytes, bytes.length)
+  }
+
+  /** SQLite files of the image by path, in their state after the last layer. */
+  sqliteFiles(): ReadonlyMap<string, Buffer> {
+    return new Map(this.#sqlite.visible())
+  }
+
+  keepFound({ path, parts }: Pick<Wanted, 'path' | 'parts'>, found: Found): void {
     const { languageFiles, pathParts, keptBytes } = this.#limits
     const size = (found.packages.length + found.gaps.length) * 500 + (found.owned?.length ?? 0) * 100
     const isDeep = parts.length > pathParts || path.length > maxPath
@@ -114,7 +130,7 @@ export class LayerFiles {
   }
 
   #trees(): ImageTree<unknown>[] {
-    const own = [this.#databases, this.#owned, this.#found]
+    const own = [this.#databases, this.#owned, this.#sqlite, this.#found]
     return [...own.map((tree) => tree as ImageTree<unknown>), ...this.#unread.trees]
   }
 }

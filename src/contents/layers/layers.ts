@@ -5,10 +5,12 @@ import { setImmediate } from 'node:timers/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { type Extract, extract } from 'tar-stream'
 import { unlessAborted } from '#lib/scheduling/unless-aborted.ts'
+import { readSqliteDatabases, storedBytes } from '../databases/rpm/sqlite-databases.ts'
 import type { ArchiveBudget } from '../languages/java.ts'
-import { readLanguageFile } from '../languages/languages.ts'
+import { gap } from '../languages/language-package.ts'
+import { readLanguageFile, readWhole } from '../languages/languages.ts'
 import { type ImageFile, Unreadable } from '../packages.ts'
-import { LayerFiles } from './layer-files.ts'
+import { LayerFiles, type Wanted } from './layer-files.ts'
 import type { ScanLimits } from './scan-limits.ts'
 import { isZstd, piecesOfFrames } from './zstd-frames.ts'
 
@@ -39,6 +41,9 @@ export async function scanLayers(
         throw new Unreadable('TIMED_OUT', `reading the image takes longer than ${limits.ms / 1000} seconds`)
       throw error
     }
+  }
+  for (const [path, found] of await readSqliteDatabases(files.sqliteFiles())) {
+    files.keepFound({ path, parts: path.split('/') }, found)
   }
   return files.all()
 }
@@ -219,6 +224,8 @@ async function visit(tar: Extract, { files, budget, archives }: Scan, progress: 
     const wanted = files.wants(name, type, size, linkname ?? '')
     if (!wanted) {
       entry.resume()
+    } else if (wanted.watch === 'sqlite') {
+      await keepSqlite(wanted, { size, content: entry }, files, budget.limits.rpmBytes)
     } else if (wanted.watch === 'database' || wanted.watch === 'owned') {
       files.keep(wanted, await contentOf(entry))
     } else {
@@ -226,6 +233,24 @@ async function visit(tar: Extract, { files, budget, archives }: Scan, progress: 
       if (found) files.keepFound(wanted, found)
     }
   }
+}
+
+/** Stores a SQLite file for the end of the image. A file above the limit for all stored SQLite files is a gap. */
+async function keepSqlite(
+  wanted: Wanted,
+  { size, content }: { size: number; content: AsyncIterable<unknown> },
+  files: LayerFiles,
+  most: number,
+): Promise<void> {
+  const stored = storedBytes(wanted.path, size)
+  const isTooLarge = files.sqliteBytes + stored > most
+  const bytes = await readWhole(content, isTooLarge ? 0 : stored)
+  if (!isTooLarge) files.keepSqlite(wanted, bytes)
+  else
+    files.keepFound(
+      wanted,
+      gap(wanted.path, 'LIMIT_EXCEEDED', `the rpm databases have more than ${most} bytes together`),
+    )
 }
 
 async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {

@@ -20,7 +20,7 @@ export const scanLimits = {
   innerArchiveBytes: 32 * 2 ** 20,
   inflatedBytes: 2 * 2 ** 30,
   archiveEntries: 2_000_000,
-  /** Limit on the bytes of one rpm database. */
+  /** Limit on the bytes of one rpm database, and of all SQLite databases of rpm with their logs together. */
   rpmBytes: 256 * 2 ** 20,
   ms: 5 * 60_000,
 }

@@ -11,13 +11,15 @@ const dpkgFolder = 'var/lib/dpkg/status.d/'
 const databases = new Set([...apkDatabases, ...osReleases, apkRepositories, dpkgDatabase])
 /** Folders in which distributions have the database of rpm. */
 const rpmFolders = ['var/lib/rpm', 'usr/lib/sysimage/rpm', 'usr/share/rpm']
-const rpmFiles = ['Packages', 'Packages.db', 'rpmdb.sqlite']
+const rpmFiles = ['Packages', 'Packages.db']
+/** SQLite database of rpm, and the files in which SQLite has transactions that are not in the database. */
+const sqliteFiles = ['rpmdb.sqlite', 'rpmdb.sqlite-wal', 'rpmdb.sqlite-journal']
 /** Package lists in Azure Linux images without rpm. Next to each is another list with fewer fields. */
 const rpmManifest = 'var/lib/rpmmanifest/container-manifest-2'
-const rpmDatabases = new Set([
-  rpmManifest,
-  ...rpmFolders.flatMap((folder) => [...rpmFiles, 'rpmdb.sqlite-wal'].map((file) => `${folder}/${file}`)),
-])
+const inRpmFolders = (files: readonly string[]): string[] =>
+  rpmFolders.flatMap((folder) => files.map((file) => `${folder}/${file}`))
+const rpmDatabases = new Set([rpmManifest, ...inRpmFolders(rpmFiles)])
+const sqliteDatabases = new Set(inRpmFolders(sqliteFiles))
 
 /** Paths of package databases. */
 export const databasePaths: readonly string[] = [
@@ -25,17 +27,18 @@ export const databasePaths: readonly string[] = [
   dpkgDatabase,
   dpkgFolder.slice(0, -1),
   ...rpmDatabases,
+  ...sqliteDatabases,
 ]
 
 /** Lists of the files that a package of dpkg owns. */
 export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/
 
 /**
- * Ways to read a file. `database`: the file is stored, and read after the last layer. `owned`: likewise, but the file only shows
- * which package owns other files. All other kinds are read at once, and only their packages are stored. `program`: the file may
- * be a binary that Go has built.
+ * Ways to read a file. `database`: the file is stored, and read after the last layer. `sqlite`: likewise, together with its log,
+ * which another layer can contain. `owned`: likewise, but the file only shows which package owns other files. All other kinds are
+ * read at once, and only their packages are stored. `program`: the file may be a binary that Go has built.
  */
-export type Watch = 'database' | 'owned' | 'rpm' | 'python' | 'npm' | 'gem' | 'java' | 'program'
+export type Watch = 'database' | 'sqlite' | 'owned' | 'rpm' | 'python' | 'npm' | 'gem' | 'java' | 'program'
 
 const patterns: [watch: Watch, pattern: RegExp][] = [
   ['owned', ownedFiles],
@@ -49,6 +52,7 @@ const patterns: [watch: Watch, pattern: RegExp][] = [
 export function watchOf(path: string): Watch {
   if (databases.has(path)) return 'database'
   if (rpmDatabases.has(path)) return 'rpm'
+  if (sqliteDatabases.has(path)) return 'sqlite'
   if (path.startsWith(dpkgFolder)) {
     const name = path.slice(dpkgFolder.length)
     if (name !== '' && !name.includes('/') && !name.endsWith('.md5sums')) return 'database'

@@ -8,6 +8,7 @@ import { linesOf } from '../lines.ts'
 import { isBerkeleyHash, valuesInBerkeleyHash } from './berkeley-hash.ts'
 import { blobsInNdb, ndbMagic } from './ndb-packages.ts'
 import { type FileBudget, type RpmHeader, readRpmHeader } from './rpm-header.ts'
+import type { SqliteLog } from './sqlite-log.ts'
 import { blobsInSqlite, sqliteMagic } from './sqlite-rows.ts'
 
 /** Limits for one database on the bytes of a package header, on packages, on files, and on package files of languages. */
@@ -15,14 +16,17 @@ const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, files: 5_000_000, o
 const maxText = 512
 const atOnce = 10
 
-/** Returns one package or gap for each entry. If the whole file has a problem, returns a gap, and `isDatabase` is false. */
-export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Found> {
+/**
+ * Returns one package or gap for each entry. If the whole file has a problem, returns a gap, and `isDatabase` is false. `log` is
+ * the write-ahead log of a SQLite database.
+ */
+export async function readRpmDatabase(path: string, bytes: Buffer, log?: SqliteLog): Promise<Found> {
   const all: (RpmHeader | Entry)[] = []
   const owned: [path: string, name: string][] = []
   const files = { left: limits.files }
   let damage: Gap | undefined
   try {
-    for (const one of headersIn(path, bytes)) {
+    for (const one of headersIn(path, bytes, log)) {
       if (all.length >= limits.entries)
         throw new Unreadable('LIMIT_EXCEEDED', `the rpm database has more than ${limits.entries} packages`)
       if ('files' in one) addOwned(one, owned, files)
@@ -44,9 +48,9 @@ export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Foun
   }
 }
 
-function* headersIn(path: string, bytes: Buffer): Generator<RpmHeader | Entry> {
+function* headersIn(path: string, bytes: Buffer, log: SqliteLog | undefined): Generator<RpmHeader | Entry> {
   if (path.endsWith('/container-manifest-2')) return yield* linesOfManifest(bytes)
-  for (const blob of blobsIn(bytes)) yield blob ? headerIn(blob) : { gap: tooLarge }
+  for (const blob of blobsIn(bytes, log)) yield blob ? headerIn(blob) : { gap: tooLarge }
 }
 
 const tooLarge = {
@@ -54,9 +58,9 @@ const tooLarge = {
   message: `an rpm package header has more than ${limits.headerBytes} bytes or is incomplete`,
 }
 
-function blobsIn(bytes: Buffer): Iterable<Buffer | undefined> {
+function blobsIn(bytes: Buffer, log: SqliteLog | undefined): Iterable<Buffer | undefined> {
   if (bytes.subarray(0, sqliteMagic.length).equals(sqliteMagic)) {
-    return blobsInSqlite(bytes, 'Packages', limits.headerBytes)
+    return blobsInSqlite(bytes, 'Packages', limits.headerBytes, log)
   }
   if (bytes.subarray(0, ndbMagic.length).equals(ndbMagic)) return blobsInNdb(bytes, limits.headerBytes)
   if (isBerkeleyHash(bytes)) return valuesInBerkeleyHash(bytes, limits.headerBytes)

@@ -1,14 +1,23 @@
 // Reads rows of a table in a SQLite database file (https://sqlite.org/fileformat2.html) without SQLite. The file comes from an
 // untrusted image, and only its blobs are needed.
 import { Unreadable } from '../../packages.ts'
+import type { SqliteLog } from './sqlite-log.ts'
 
 export const sqliteMagic = Buffer.from('SQLite format 3\0')
 const leaf = 0x0d
 const interior = 0x05
 
-/** Yields the first blob of each row. Yields undefined if the row has no blob, or if the blob is larger than `mostBytes`. */
-export function* blobsInSqlite(bytes: Buffer, table: string, mostBytes: number): Generator<Buffer | undefined> {
-  const file = new File(bytes, mostBytes)
+/**
+ * Yields the first blob of each row. Yields undefined if the row has no blob, or if the blob is larger than `mostBytes`. Pages of
+ * the write-ahead log replace those of the file.
+ */
+export function* blobsInSqlite(
+  bytes: Buffer,
+  table: string,
+  mostBytes: number,
+  log?: SqliteLog,
+): Generator<Buffer | undefined> {
+  const file = new File(bytes, mostBytes, log)
   let root: number | undefined
   for (const row of file.rows(1)) {
     const [type, name, , page] = row ? valuesOf(row) : []
@@ -23,14 +32,19 @@ class File {
   readonly #pageSize: number
   readonly #usable: number
   readonly #mostBytes: number
+  readonly #log: SqliteLog | undefined
   /** Pages that were read. In a valid file, no page belongs to two trees or rows. */
   readonly #seen = new Set<number>()
 
-  constructor(bytes: Buffer, mostBytes: number) {
+  constructor(bytes: Buffer, mostBytes: number, log: SqliteLog | undefined) {
     if (bytes.length < 512) throw damaged()
     const size = bytes.readUInt16BE(16)
     this.#bytes = bytes
     this.#pageSize = size === 1 ? 65_536 : size
+    this.#log = log && log.count > 0 ? log : undefined
+    if (this.#log && this.#log.pageSize !== this.#pageSize) {
+      throw new Unreadable('DAMAGED', 'the write-ahead log and the SQLite database have different page sizes')
+    }
     this.#usable = this.#pageSize - bytes[20]!
     this.#mostBytes = mostBytes
     const isPower = this.#pageSize >= 512 && (this.#pageSize & (this.#pageSize - 1)) === 0
@@ -58,10 +72,13 @@ class File {
   }
 
   #page(number: number): Buffer {
-    const start = (number - 1) * this.#pageSize
-    if (number < 1 || start + this.#pageSize > this.#bytes.length || this.#seen.has(number)) throw damaged()
+    const logged = this.#log?.pages.get(number)
+    const bytes = logged === undefined ? this.#bytes : this.#log!.bytes
+    const start = logged ?? (number - 1) * this.#pageSize
+    const isInside = number >= 1 && number <= (this.#log?.count ?? number) && start + this.#pageSize <= bytes.length
+    if (!isInside || this.#seen.has(number)) throw damaged()
     this.#seen.add(number)
-    return this.#bytes.subarray(start, start + this.#pageSize)
+    return bytes.subarray(start, start + this.#pageSize)
   }
 
   /** Joins the part of a record in its page and the rest in overflow pages. */
