@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { schemeOf } from '#versions/order.ts'
 import { fixture } from '../../test/support/fixtures.ts'
 import { readOsRelease } from './databases/os-release.ts'
-import { ecosystemOf, isSameDistribution, withAllReleases } from './ecosystems.ts'
+import { ecosystemOf, isSameDistribution, kindOfEcosystem, withAllReleases } from './ecosystems.ts'
 import { distributionOf, packageOf, packageUrl } from './package-url.ts'
 import type { PackageKind } from './packages.ts'
 import { archWithModule } from './rpm-module.ts'
@@ -20,7 +21,18 @@ const distributions: [kind: PackageKind, id: string, version: string, ecosystem:
   ['apk', 'constructor', '1', ''],
   ['deb', 'debian', '12', 'Debian:12'],
   ['deb', 'debian', '12.5', 'Debian:12'],
-  ['deb', 'debian', 'sid', ''],
+  ['deb', 'debian', 'sid', 'Debian:sid'],
+  ['deb', 'debian', 'trixie/sid', ''],
+  ['apk', 'alpaquita', '23', 'Alpaquita:23'],
+  ['apk', 'alpaquita', 'stream', 'Alpaquita:stream'],
+  ['apk', 'bellsoft-hardened-containers', '23', 'BellSoft Hardened Containers:23'],
+  ['apk', 'cleanstart', '1.0', 'CleanStart'],
+  ['apk', 'clnstrt', '', 'CleanStart'],
+  ['apk', 'minimos', '20241031', 'MinimOS'],
+  ['apk', 'dhi', '3.24', 'Docker Hardened Images:Alpine:3.24'],
+  ['deb', 'dhi', '13', 'Docker Hardened Images:Debian:13'],
+  ['deb', 'dhi', '', ''],
+  ['deb', 'echo', '1', 'Echo'],
   ['deb', 'ubuntu', '22.04', 'Ubuntu:22.04:LTS'],
   ['deb', 'ubuntu', '23.10', 'Ubuntu:23.10'],
   ['deb', 'ubuntu', '23.04', 'Ubuntu:23.04'],
@@ -33,17 +45,28 @@ const distributions: [kind: PackageKind, id: string, version: string, ecosystem:
   ['rpm', 'almalinux', '8.9', 'AlmaLinux:8'],
   ['rpm', 'opensuse-leap', '15.5', 'openSUSE:Leap 15.5'],
   ['rpm', 'opensuse-tumbleweed', '20240101', 'openSUSE:Tumbleweed'],
+  ['rpm', 'opensuse-leap-micro', '5.5', 'openSUSE:Leap Micro 5.5'],
+  ['rpm', 'opensuse', '42.3', 'openSUSE:Leap 42.3'],
+  ['rpm', 'sle_hpc', '15.4', 'SUSE:Linux Enterprise High Performance Computing 15 SP4'],
+  ['rpm', 'sle-micro', '5.5', 'SUSE:Linux Enterprise Micro 5.5'],
+  ['rpm', 'sl-micro', '6.2', 'SUSE:Linux Micro 6.2'],
   ['rpm', 'sles', '15.5', 'SUSE:Linux Enterprise Server 15 SP5'],
   ['rpm', 'sles', '15', 'SUSE:Linux Enterprise Server 15'],
   ['rpm', 'sles', '16.0', 'SUSE:Linux Enterprise Server 16.0'],
   ['rpm', 'openEuler', '22.03-LTS-SP3', 'openEuler:22.03-LTS-SP3'],
   ['rpm', 'openeuler', '22.03-lts-sp3', 'openEuler:22.03-LTS-SP3'],
-  ['rpm', 'openEuler', '23.09', 'openEuler:23.09'],
+  ['rpm', 'openEuler', '20.03-LTS', 'openEuler:20.03-LTS'],
+  ['rpm', 'openEuler', '23.09', ''],
   ['rpm', 'openEuler', '22.03', ''],
   ['rpm', 'mageia', '9', 'Mageia:9'],
   ['rpm', 'azurelinux', '3.0', 'Azure Linux:3'],
   ['rpm', 'mariner', '2.0', 'Azure Linux:2'],
   ['rpm', 'fedora', '40', ''],
+  ['rpm', 'centos', '9', ''],
+  ['rpm', 'ol', '9.3', ''],
+  ['rpm', 'amzn', '2023', ''],
+  // The schema has an ecosystem, but OSV has no records for it.
+  ['rpm', 'photon', '5.0', ''],
   ['rpm', 'constructor', '1', ''],
   ['deb', 'rhel', '9', ''],
   ['pypi', 'alpine', '3.19', 'PyPI'],
@@ -134,6 +157,16 @@ test('looks up advisories of a release in all parts of the release', () => {
   const suse12 = withAllReleases('SUSE:Linux Enterprise Server 12 SP5')
   assert.ok(suse12.includes('SUSE:Linux Enterprise Module for Public Cloud 12'))
   assert.ok(suse12.includes('SUSE:Linux Enterprise Server 12 SP5-LTSS'))
+  assert.ok(suse12.includes('SUSE:Linux Enterprise Server LTSS Extended Security 12 SP5'))
+  const computing = 'SUSE:Linux Enterprise High Performance Computing 15 SP4'
+  const modules = withAllReleases(computing)
+  for (const one of [`${computing}-ESPOS`, `${computing}-LTSS`, 'SUSE:Linux Enterprise Module for Basesystem 15 SP4'])
+    assert.ok(modules.includes(one), one)
+  const leap = ['openSUSE:Leap 15.6', 'openSUSE', 'openSUSE:Leap 15.6 NonFree']
+  assert.deepEqual(withAllReleases('openSUSE:Leap 15.6'), leap)
+  const ubuntu = ['Ubuntu:18.04:LTS', 'Ubuntu', 'Ubuntu:Pro:18.04:LTS']
+  assert.deepEqual(withAllReleases('Ubuntu:18.04:LTS'), ubuntu)
+  assert.deepEqual(withAllReleases('Ubuntu:Pro:18.04:LTS'), ['Ubuntu:Pro:18.04:LTS', 'Ubuntu'])
   assert.deepEqual(withAllReleases('Rocky Linux:9'), ['Rocky Linux:9', 'Rocky Linux'])
   assert.deepEqual(withAllReleases('PyPI'), ['PyPI'])
 })
@@ -152,4 +185,32 @@ test('reads the distribution of a package from its package URL', () => {
   assert.deepEqual(said('pkg:apk/wolfi/curl@7'), { id: 'wolfi', version: '' })
   assert.equal(said('pkg:npm/lodash@4'), undefined)
   assert.equal(said('pkg:apk/musl@1'), undefined)
+})
+
+test('knows the package kind of each distribution ecosystem, with or without a release', () => {
+  const kinds = {
+    apk: [
+      'Alpaquita:23',
+      'Alpine:v3.19',
+      'BellSoft Hardened Containers:stream',
+      'Chainguard',
+      'CleanStart',
+      'MinimOS',
+      'Wolfi',
+    ],
+    deb: ['Debian:12', 'Echo', 'Ubuntu:Pro:22.04:LTS', 'Docker Hardened Images:Debian:13'],
+    rpm: ['AlmaLinux:9', 'Azure Linux:3', 'Red Hat:enterprise_linux:9::appstream', 'SUSE', 'openEuler:22.03-LTS-SP3'],
+  }
+  for (const [kind, ecosystems] of Object.entries(kinds)) {
+    for (const one of ecosystems) assert.deepEqual([one, kindOfEcosystem(one), schemeOf(one)], [one, kind, kind])
+  }
+  assert.equal(kindOfEcosystem('Docker Hardened Images:Alpine:3.24'), 'apk')
+  for (const other of ['npm', 'PyPI', 'Docker Hardened Images', '']) assert.equal(kindOfEcosystem(other), undefined)
+})
+
+test('reads the release of Docker Hardened Images from a package URL', () => {
+  const url = 'pkg:deb/dhi/coreutils@9.7-3?os_distro=debian&os_name=dhi&os_version=13'
+  assert.deepEqual(distributionOf(url), { id: 'dhi', version: '13' })
+  const syft = distributionOf('pkg:apk/dhi/coreutils@9.7-r0?arch=x86_64&distro=dhi-3.24')
+  assert.deepEqual(syft, { id: 'dhi', version: '3.24' })
 })

@@ -28,7 +28,10 @@ export function ecosystemOf(kind: PackageKind, distribution: Distribution): stri
   return kinds[kind].ecosystem || distributionEcosystem(kind as DistributionKind, distribution)
 }
 
-/** The OSV ecosystem of the packages of a distribution. Empty if OSV has no ecosystem for the distribution. */
+/**
+ * The OSV ecosystems of the packages of a distribution, one after the other. Empty if OSV has no ecosystem for the distribution.
+ * Only Docker Hardened Images have two, for packages of Alpine and of Debian.
+ */
 export function ecosystemOfDistribution(distribution: Distribution): string {
   return distributionKinds.map((kind) => ecosystemOf(kind, distribution)).join('')
 }
@@ -68,14 +71,15 @@ function distributionEcosystem(kind: DistributionKind, { id, version }: Distribu
   const known = id.toLowerCase()
   if (kind === 'rpm') return Object.hasOwn(rpmDistributions, known) ? rpmDistributions[known]!(version) : ''
   const name = Object.hasOwn(distributions, known) ? distributions[known] : undefined
-  return name?.kind === kind ? name.of(version) : ''
+  return name?.kinds.includes(kind) ? name.of(version, kind) : ''
 }
 
 /** Package kind of a distribution's ecosystem, with or without a release. Undefined for any other ecosystem. */
 export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined {
-  const name = ecosystem.split(':')[0]!.toLowerCase()
+  const [name = '', lineage = ''] = ecosystem.toLowerCase().split(':')
   if (rpmEcosystems.has(name)) return 'rpm'
-  return Object.hasOwn(distributions, name) ? distributions[name]!.kind : undefined
+  const known = name === hardened.toLowerCase() ? lineage : name.replaceAll(' ', '-')
+  return Object.hasOwn(distributions, known) ? distributions[known]!.kinds[0] : undefined
 }
 
 /**
@@ -84,17 +88,37 @@ export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined
  */
 export function withAllReleases(ecosystem: string): string[] {
   const end = ecosystem.indexOf(':')
-  return end < 0 ? [ecosystem] : [...new Set([ecosystem, ecosystem.slice(0, end), ...partsOfRelease(ecosystem)])]
+  if (end < 0) return [ecosystem]
+  const parts = [...partsOfRelease(ecosystem), ...ubuntuPro(ecosystem)]
+  return [...new Set([ecosystem, ecosystem.slice(0, end), ...parts])]
 }
 
-const distributions: Record<string, { kind: DistributionKind; of: (version: string) => string }> = {
-  alpaquita: { kind: 'apk', of: (version) => (version === '' ? '' : `Alpaquita:${version}`) },
-  alpine: { kind: 'apk', of: alpine },
-  chainguard: { kind: 'apk', of: () => 'Chainguard' },
-  minimos: { kind: 'apk', of: () => 'MinimOS' },
-  wolfi: { kind: 'apk', of: () => 'Wolfi' },
-  debian: { kind: 'deb', of: debian },
-  ubuntu: { kind: 'deb', of: ubuntu },
+const hardened = 'Docker Hardened Images'
+
+type Naming = { kinds: readonly DistributionKind[]; of: (version: string, kind: DistributionKind) => string }
+const apk = (of: Naming['of']): Naming => ({ kinds: ['apk'], of })
+const deb = (of: Naming['of']): Naming => ({ kinds: ['deb'], of })
+
+const distributions: Record<string, Naming> = {
+  alpaquita: apk((version) => (version === '' ? '' : `Alpaquita:${version}`)),
+  alpine: apk(alpine),
+  'bellsoft-hardened-containers': apk((version) => (version === '' ? '' : `BellSoft Hardened Containers:${version}`)),
+  chainguard: apk(() => 'Chainguard'),
+  cleanstart: apk(() => 'CleanStart'),
+  // Name in the os-release of CleanStart images.
+  clnstrt: apk(() => 'CleanStart'),
+  minimos: apk(() => 'MinimOS'),
+  wolfi: apk(() => 'Wolfi'),
+  debian: deb(debian),
+  echo: deb(() => 'Echo'),
+  ubuntu: deb(ubuntu),
+  dhi: { kinds: ['apk', 'deb'], of: hardenedImages },
+}
+
+/** The packages are rebuilt packages of a release of Alpine or Debian. */
+function hardenedImages(version: string, kind: DistributionKind): string {
+  const [release] = /^\d+(?:\.\d+)?/.exec(version) ?? []
+  return release === undefined ? '' : `${hardened}:${kind === 'apk' ? 'Alpine' : 'Debian'}:${release}`
 }
 
 /** Until its branch exists, the next release has a version such as 3.21_alpha and belongs to edge. */
@@ -106,6 +130,7 @@ function alpine(version: string): string {
 
 /** Before release 9, versions had two numbers. For example, 7.11 belongs to release 7. */
 function debian(version: string): string {
+  if (version === 'sid') return 'Debian:sid'
   const [, release] = /^(\d+)(?:\.\d+)*$/.exec(version) ?? []
   return release === undefined ? '' : `Debian:${release}`
 }
@@ -116,4 +141,13 @@ function ubuntu(version: string): string {
   if (year === undefined) return ''
   const long = month === '04' && Number(year) % 2 === 0 && Number(year) >= 8
   return `Ubuntu:${year}.${month}${long ? ':LTS' : ''}`
+}
+
+/**
+ * Ecosystem with the fixes that only subscribers of Ubuntu Pro get. The vulnerabilities exist without a subscription as well, and
+ * after the end of standard support they are only in this ecosystem.
+ */
+function ubuntuPro(ecosystem: string): string[] {
+  const [, release] = /^Ubuntu:(\d.*)$/.exec(ecosystem) ?? []
+  return release === undefined ? [] : [`Ubuntu:Pro:${release}`]
 }

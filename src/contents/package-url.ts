@@ -67,7 +67,7 @@ export function packageOf(url: string): Package | undefined {
 export function distributionOf(url: string): Distribution | undefined {
   const { type = '', namespace = [], version: ofPackage = '', qualifiers } = parse(url) ?? {}
   if (!distributionKinds.some((one) => one === type) || namespace.length > 1) return undefined
-  const distro = (qualifiers?.get('distro') ?? '').trim()
+  const distro = (qualifiers?.get('distro') ?? qualifiers?.get('os_version') ?? '').trim()
   const [, system, number] = type === 'rpm' ? (/^([a-z_-]{1,40})-(\d[\w.-]{0,40})$/.exec(distro) ?? []) : []
   if (system !== undefined && number !== undefined) return { id: system, version: number }
   const id = namespace[0]?.toLowerCase() ?? idIn(distro)

@@ -14,7 +14,10 @@ export const rpmDistributions: Readonly<Record<string, (version: string) => stri
   mariner: (version) => release('Azure Linux', major(version)),
   mageia: (version) => release('Mageia', major(version)),
   openeuler: (version) => release('openEuler', openEuler(version)),
+  // Name of openSUSE Leap 42.
+  opensuse: (version) => release('openSUSE', withWord('Leap', version)),
   'opensuse-leap': (version) => release('openSUSE', withWord('Leap', version)),
+  'opensuse-leap-micro': (version) => release('openSUSE', withWord('Leap Micro', version)),
   'opensuse-tumbleweed': () => 'openSUSE:Tumbleweed',
   redhat: (version) => release('Red Hat', redHat(version)),
   rhel: (version) => release('Red Hat', redHat(version)),
@@ -23,6 +26,7 @@ export const rpmDistributions: Readonly<Record<string, (version: string) => stri
   sles: (version) => release('SUSE', withWord('Linux Enterprise Server', servicePack(version))),
   sles_sap: (version) =>
     release('SUSE', withWord('Linux Enterprise Server for SAP Applications', servicePack(version))),
+  sle_hpc: (version) => release('SUSE', withWord('Linux Enterprise High Performance Computing', servicePack(version))),
   'sle-micro': (version) => release('SUSE', withWord('Linux Enterprise Micro', version)),
   'sl-micro': (version) => release('SUSE', withWord('Linux Micro', version)),
 }
@@ -37,12 +41,12 @@ const major = (version: string): string => /^\d+/.exec(version)?.[0] ?? ''
 const withWord = (word: string, version: string): string => (version === '' ? '' : `${word} ${version}`)
 
 /**
- * Ecosystem of an openEuler version. Empty for a long-term support release without a service pack, because each service pack has
- * a separate ecosystem.
+ * Ecosystem of an openEuler version. Empty for a version without `LTS`: OSV has only releases with long-term support, and each of
+ * their service packs has a separate ecosystem.
  */
 function openEuler(version: string): string {
-  const [, year, month] = /^(\d+)\.(\d+)$/.exec(version) ?? []
-  return isLongOpenEuler(year, month) ? '' : version.replace(/-(?:lts|sp\d+)/gi, (word) => word.toUpperCase())
+  const isLong = /^\d+\.\d+-lts(?:-sp\d+)?$/i.test(version)
+  return isLong ? version.toUpperCase() : ''
 }
 
 const isLongOpenEuler = (year: string | undefined, month: string | undefined): boolean =>
@@ -95,10 +99,18 @@ export function partsOfRelease(ecosystem: string): string[] {
   if (redHatRelease !== undefined) {
     return Array.from({ length: lastMinor + 1 }, (_, i) => `Red Hat:enterprise_linux:${minors}.${i}`)
   }
-  const [, pack] =
-    /^SUSE:Linux Enterprise (?:Server|Desktop|Server for SAP Applications) (1[0-5](?: SP\d+)?)$/.exec(ecosystem) ?? []
-  if (pack === undefined) return []
+  if (/^openSUSE:Leap \d+\.\d+$/.test(ecosystem)) return [`${ecosystem} NonFree`]
+  const [, product, pack] = suseProduct.exec(ecosystem) ?? []
+  if (product === undefined || pack === undefined) return []
   const [names, release] = pack.startsWith('12') ? [suseModules12, '12'] : [suseModules, pack]
   const modules = names.map((module) => `SUSE:Linux Enterprise Module for ${module} ${release}`)
-  return [...modules, `SUSE:Linux Enterprise Server ${pack}`, `SUSE:Linux Enterprise Server ${pack}-LTSS`]
+  const server = `SUSE:Linux Enterprise Server ${pack}`
+  const extended = `SUSE:Linux Enterprise Server LTSS Extended Security ${pack}`
+  const computing = product === highPerformance ? [`${ecosystem}-ESPOS`, `${ecosystem}-LTSS`] : []
+  return [...modules, server, `${server}-LTSS`, extended, ...computing]
 }
+
+const highPerformance = 'High Performance Computing'
+const suseProduct = new RegExp(
+  `^SUSE:Linux Enterprise (Server|Desktop|Server for SAP Applications|${highPerformance}) (1[0-5](?: SP\\d+)?)$`,
+)

@@ -45,6 +45,7 @@ const schemes = new Map<string, Scheme>([
   ['Alpine', 'apk'],
   ['BellSoft Hardened Containers', 'apk'],
   ['Chainguard', 'apk'],
+  ['CleanStart', 'apk'],
   ['MinimOS', 'apk'],
   ['Wolfi', 'apk'],
   ['Debian', 'deb'],
@@ -71,6 +72,7 @@ const schemes = new Map<string, Scheme>([
  * ecosystem cannot be compared.
  */
 export function schemeOf(ecosystem: string): Scheme | undefined {
-  const colon = ecosystem.indexOf(':')
-  return schemes.get(colon < 0 ? ecosystem : ecosystem.slice(0, colon))
+  const [name = '', lineage] = ecosystem.split(':', 2)
+  // The packages are rebuilt packages of Alpine or Debian.
+  return schemes.get(name === 'Docker Hardened Images' && lineage !== undefined ? lineage : name)
 }

@@ -143,6 +143,24 @@ test('reports a coverage gap for a damaged database, one with a log, or a distri
     found: ofRocky,
     gaps: ['var/lib/rpm/rpmdb.sqlite-wal DAMAGED: the write-ahead log has no rpm database that could be read'],
   })
-  const { gaps } = await scan({ ...release('fedora', '40'), ...flask, 'var/lib/rpm/Packages.db': ndbDatabase(blobs) })
-  assert.deepEqual(gaps, ['packages of an unsupported distribution or type'])
+})
+
+test('reports a coverage gap with the reason for distributions without advisories in OSV', async () => {
+  const database = { 'var/lib/rpm/Packages.db': ndbDatabase(blobs) }
+  for (const [id, version] of [
+    ['fedora', '40'],
+    ['centos', '9'],
+    ['ol', '9.3'],
+    ['amzn', '2023'],
+    ['openEuler', '23.09'],
+  ] as const) {
+    assert.deepEqual(await scan({ ...release(id, version), ...database }), {
+      found: [],
+      gaps: [`OSV has no advisories for ${id} ${version}, so its packages were not compared`],
+    })
+  }
+  const { gaps } = await scan({ 'etc/os-release': 'ID=rhel\n', ...database })
+  assert.deepEqual(gaps, ['OSV has no advisories for rhel without a version, so its packages were not compared'])
+  const unnamed = await scan(database)
+  assert.deepEqual(unnamed.gaps, ['packages of an unknown distribution, because the image does not name one'])
 })

@@ -1,5 +1,6 @@
 // Coverage gaps of an image at a time. Causes are packages that no data source covers, and data sources that were out of date.
 import { withAllReleases } from '#contents/ecosystems.ts'
+import type { Distribution } from '#contents/packages.ts'
 import { partsWith } from '#sources/definitions.ts'
 import { dayMs, type Gap } from '../image-findings/reports.model.ts'
 import type { SourceRead } from '../records/records.store.ts'
@@ -46,8 +47,7 @@ function gapsOf(
   { time, maxAgeDays }: { time: string; maxAgeDays: number },
 ): Gap[] {
   if (ecosystem === '') {
-    const message = 'packages of an unsupported distribution or type'
-    return [{ reason: 'NO_SOURCE', subject: '', message }]
+    return [{ reason: 'NO_SOURCE', subject: '', message: 'packages of a distribution that OSV has no advisories for' }]
   }
   const those = histories.flatMap(({ all, whole }) => {
     const read = lastUntil(whole, time)
@@ -85,6 +85,14 @@ function gapsOf(
       : []
   })
   return [...parts, ...failures]
+}
+
+/** The same gap with the reason why no data source covers the distribution. Other gaps are returned as they are. */
+export function withDistribution(gap: Gap, { id, version }: Distribution): Gap {
+  if (gap.reason !== 'NO_SOURCE' || gap.subject !== '') return gap
+  if (id === '') return { ...gap, message: 'packages of an unknown distribution, because the image does not name one' }
+  const name = version === '' ? `${id} without a version` : `${id} ${version}`
+  return { ...gap, message: `OSV has no advisories for ${name}, so its packages were not compared` }
 }
 
 const noSource = (subject: string): Gap => ({

@@ -11,7 +11,7 @@ import type { StoredList } from '../lists/lists.model.ts'
 import { ecosystemsOfList, findList } from '../lists/lists.store.ts'
 import { listReads } from '../records/records.store.ts'
 import { withAccepted } from '../risks/accepted.service.ts'
-import { coverageOf } from './coverage.service.ts'
+import { coverageOf, withDistribution } from './coverage.service.ts'
 import { overLimit, ownLimit, truncated, unread } from './image-knowledge.service.ts'
 
 type Repo = { id: number; uid: string }
@@ -94,8 +94,9 @@ export async function gapsOfCompared(
   now: string,
 ): Promise<Gap[]> {
   const ecosystems = await ecosystemsOfList(db, list)
+  const coverage = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
   return [
-    ...coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays).gapsAt(now),
+    ...coverage.gapsAt(now).map((gap) => withDistribution(gap, contents.distribution)),
     ...contents.gaps.map(unread),
     ...(list.isOver ? [overLimit] : []),
     ...(isOwnFullAt(known, now) ? [ownLimit] : []),

@@ -13,7 +13,7 @@ import { ecosystemsOfList, findList, findLists, limitsOf } from '../lists/lists.
 import { ownSource } from '../own-advisories/own-advisories.service.ts'
 import { listReads, type SourceRead } from '../records/records.store.ts'
 import { type ImageAt, withAccepted } from '../risks/accepted.service.ts'
-import { type Coverage, coverageOf } from './coverage.service.ts'
+import { type Coverage, coverageOf, withDistribution } from './coverage.service.ts'
 
 /** Cache of scan results for the lifetime of a request. */
 export type Knowledge = {
@@ -140,7 +140,7 @@ function knowledgeOf(
   if (began === undefined) return undefined
   const always = [...gaps.map(unread), ...(found.length < maxFindings ? [] : [truncated])]
   const gapsAt = (time: string) => [
-    ...coverage.gapsAt(time),
+    ...coverage.gapsAt(time).map((gap) => withDistribution(gap, distribution)),
     ...limits.filter(isOverAt(time)).map(() => overLimit),
     ...(own.length >= mostOwn && isOwnFullAt(found, time) ? [ownLimit] : []),
     ...always,
