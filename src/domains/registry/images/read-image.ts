@@ -16,6 +16,8 @@ import type { Reader } from '#contents/reader.ts'
 import { maxSbomBytes } from '#contents/reader-messages.ts'
 import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import { isSbomType } from '#contents/sbom.ts'
+import { Newest } from '#lib/caches/newest.ts'
+import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { findRepoBlob } from '../blobs/blobs.store.ts'
 import { attestedBy, readListed, staysElsewhere } from '../manifests/manifest-document.ts'
 import type { Descriptor, Manifest } from '../manifests/manifests.model.ts'
@@ -186,10 +188,8 @@ async function readAttestationTag(reading: Reading, digest: string): Promise<Ima
 async function readAttestations(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { app, repo } = reading
   for (const newest of (await listIndexesWith(app.db, repo, digest)).slice(0, maxSboms)) {
-    const index = await findManifest(app.db, repo, newest)
-    if (!index) continue
-    const attestations = readListed(index).entries.filter((entry) => attestedBy(entry) === digest)
-    const digests = attestations.slice(0, maxSboms).map((entry) => entry.digest)
+    const attestations = (await attestationsIn(reading, newest)).get(digest) ?? []
+    const digests = attestations.slice(0, maxSboms)
     if (digests.length === 0) continue
     const found = await findManifests(app.db, repo, digests)
     const layers = found.flatMap((one) => readListed(one).layers)
@@ -199,6 +199,33 @@ async function readAttestations(reading: Reading, digest: string): Promise<Image
     if (contents || cut) return joinAll([contents, cut].filter((one) => one !== undefined))
   }
   return undefined
+}
+
+/** Digests of the attestations in an index, by the digest of their image. */
+type Attestations = ReadonlyMap<string, readonly string[]>
+
+/**
+ * Attestations in the indexes that were read last. An index lists up to 2,000 images. They are read one after the other, and
+ * without this cache each of them would parse the index again.
+ */
+const attestationsInIndexes = new Newest<string, Attestations>(2 * maxSboms)
+
+async function attestationsIn({ app, repo }: Reading, digest: string): Promise<Attestations> {
+  const kept = attestationsInIndexes.get(digest)
+  if (kept) return kept
+  const index = await findManifest(app.db, repo, digest)
+  if (!index) return new Map()
+  if (index.content.length > turnBytes) await turns.next()
+  const attestations = new Map<string, string[]>()
+  for (const entry of readListed(index).entries) {
+    const image = attestedBy(entry)
+    if (image === undefined) continue
+    const digests = attestations.get(image)
+    if (digests) digests.push(entry.digest)
+    else attestations.set(image, [entry.digest])
+  }
+  attestationsInIndexes.set(digest, attestations)
+  return attestations
 }
 
 /**
