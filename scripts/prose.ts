@@ -1,9 +1,10 @@
-// `bin/pinfold-node scripts/prose.ts [--all | --sample SEED | FILE…]`: checks the prose of the files that
-// scripts/prose/checked.json names, or of the given ones. `--all` counts the problems of every folder instead. `--sample` prints
-// texts that the seed draws, for a reader who does not know the code.
+// `bin/pinfold-node scripts/prose.ts [--all | --grades | --sample SEED | FILE…]`: checks the prose of the files that
+// scripts/prose/checked.json names, or of the given ones. `--all` counts the problems of every folder instead. `--grades` prints
+// the Flesch-Kincaid grade of each page. `--sample` prints texts that the seed draws, for a reader who does not know the code.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gradeOf, maxGrade } from './prose/readability.ts'
 import { problemsOf, sentencesOf } from './prose/rules.ts'
 import { sampleOf } from './prose/sample.ts'
 import { textsOf } from './prose/texts.ts'
@@ -27,6 +28,17 @@ if (given[0] === '--sample') {
   process.exit(0)
 }
 
+/** Pages that new users read first. */
+const isGraded = (file: string) => file === 'README.md' || /^docs\/guides\/[^/]+\.md$/.test(file)
+const gradeOfPage = (file: string) => gradeOf(textsOf(file, readFileSync(join(root, file), 'utf8')))
+
+if (given[0] === '--grades') {
+  for (const file of all.filter((file) => file.endsWith('.md') && !file.startsWith('docs/decisions/'))) {
+    console.log(`${gradeOfPage(file).toFixed(1)} ${file}`)
+  }
+  process.exit(0)
+}
+
 const isCount = given[0] === '--all'
 const files = isCount ? all : given.length > 0 ? given : all.filter(isChecked)
 const counts = new Map<string, { sentences: number; problems: Record<string, number> }>()
@@ -37,6 +49,13 @@ for (const file of files) {
     .slice(0, file.startsWith('src/domains/') ? 3 : 2)
     .join('/')
   const count = countOf(folder)
+  const grade = isGraded(file) ? gradeOfPage(file) : 0
+  if (grade > maxGrade) {
+    failed++
+    count.problems.grade = (count.problems.grade ?? 0) + 1
+    const message = `the Flesch-Kincaid grade is ${grade.toFixed(2)}, and at most ${maxGrade} is allowed`
+    if (!isCount) console.error(`${file}: grade: ${message}; use shorter sentences and words`)
+  }
   for (const text of textsOf(file, readFileSync(join(root, file), 'utf8'))) {
     count.sentences += sentencesOf(text.text).length
     for (const { rule, message } of problemsOf(text)) {

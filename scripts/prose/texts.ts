@@ -7,6 +7,8 @@ export type Text = {
   kind: 'docs' | 'comment' | 'test name' | 'message'
   text: string
   asWritten?: string
+  /** True for a cell of a table. */
+  isCell?: boolean
 }
 
 /** Prose of a file. The file extension selects the reader. */
@@ -56,7 +58,10 @@ function ofMarkdown(content: string): Text[] {
       open = undefined
     } else if (line.startsWith('|')) {
       open = undefined
-      for (const cell of line.split(/(?<!\\)\|/)) add(texts, i, plain(cell))
+      for (const cell of line.split(/(?<!\\)\|/)) {
+        const one = add(texts, i, plain(cell))
+        if (one) one.isCell = true
+      }
     } else {
       const item = /^(?:[-*+]|\d+\.)\s+(.*)$/.exec(line)?.[1]
       if (open && item === undefined) open.text += ` ${plain(line)}`

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gradeOf, syllablesOf } from '../../scripts/prose/readability.ts'
 import { maxWords, problemsOf } from '../../scripts/prose/rules.ts'
 import { sampleOf } from '../../scripts/prose/sample.ts'
 import { textsOf } from '../../scripts/prose/texts.ts'
@@ -147,4 +148,51 @@ test('a sample depends on its seed, and contains each kind of text', () => {
   assert.notDeepEqual(one, other)
   assert.equal(one.filter((line) => /^\d+\. text/.test(line)).length, 60)
   assert.equal(one.filter((line) => line.startsWith('docs/')).length, 5)
+})
+
+test('counts syllables as a dictionary does', () => {
+  const words = {
+    1: ['cat', 'rules', 'pushed', 'signed', 'use', 'store', 'years', 'stage', 'real'],
+    2: ['image', 'server', 'table', 'tables', 'create', 'people', 'single', 'before', 'changes', 'pushes', "doesn't"],
+    3: [
+      'images',
+      'created',
+      'deleted',
+      'policy',
+      'registry',
+      'manual',
+      'container',
+      'example',
+      'enabled',
+      'area',
+      'retention',
+    ],
+    4: ['identity', 'available', 'immutable', 'databases', 'temporary', 'OIDC'],
+    5: ['organization', 'repository', 'authentication'],
+    6: ['vulnerability', 'automatically'],
+  }
+  for (const [count, list] of Object.entries(words)) {
+    for (const word of list) assert.equal(syllablesOf(word), Number(count), word)
+  }
+})
+
+test('the Flesch-Kincaid grade of a page counts sentences, but no code, tables and headings', () => {
+  const grade = (page: string) => Number(gradeOf(textsOf('page.md', page)).toFixed(2))
+  const cats = 'The cat sat on the mat.'
+  assert.equal(grade(cats), -1.45)
+  assert.equal(grade('Each organization has its own repository.'), 14.28)
+  const page = [
+    '# Authentication',
+    '',
+    cats,
+    '',
+    '- Vulnerability',
+    '',
+    '| Organization. |',
+    '| --- |',
+    '',
+    '```sh',
+    'repository',
+  ]
+  assert.equal(grade([...page, '```', '', 'The cat `repository` sat on the mat.'].join('\n')), -1.45)
 })
