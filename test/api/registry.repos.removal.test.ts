@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
 import { collectBlobs, scheduleCollections } from '#domains/registry/blobs/collect-blobs.job.ts'
 import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { removings } from '#domains/registry/deletions/removals.service.ts'
@@ -140,12 +141,17 @@ test('deleting parts that are already gone takes few transactions while the rest
   const blobs = 300
   for (let i = 0; i < blobs; i++) await pusher.pushBlob(name, `blob ${i}`)
   assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
-  const before = app.db.stats().transactions
+  // Other transactions of the server, such as its heartbeats, depend on how long this takes.
+  let took = 0
+  const { tx } = app.db
+  app.db.tx = (work, options) => {
+    if (options === inRepo) took++
+    return tx(work, options)
+  }
   await runDuty(app, removeRepos)
   // Tags, blobs, a few other rows, and for each kind one query that finds no more rows.
   const needed = Math.ceil((many + blobs) / sliceSize) + 2 * removings(app).length
-  const took = app.db.stats().transactions - before
-  assert.ok(took <= needed + 20, `${took} transactions, where ${needed} would do`)
+  assert.ok(took > 0 && took <= needed, `${took} transactions, where ${needed} would do`)
   await checkUsage(registry)
 })
 
