@@ -1,20 +1,48 @@
 // Strict reader of proto-JSON. Refuses unknown members. Errors contain the path of the member.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
+import { scanJson } from '#lib/json/json-limits.ts'
+import { parseUniqueJson } from '#lib/unique-json.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
 import { isValue, readValue } from './json-values.ts'
 import { fieldNamed, join, type ListField, setField, shown, type Values } from './message-fields.ts'
 
 const maxDepth = 64
 
-/** Parses a request body. An empty body is read as `{}`. If an object has a member twice, the last one is used. */
+/** Bodies above this size are not searched for repeated members, since that takes long. Only imports are larger. */
+const maxSearched = 1024 * 1024
+
+/** Parses a request body. An empty body is read as `{}`. Refuses an object that has the same member twice. */
 export function parseBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return {}
+  let text: string
+  let json: unknown
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    json = JSON.parse(text)
   } catch (error) {
     throw invalid({ field: 'body', description: `is not valid JSON: ${reasonOf(error)}` })
   }
+  if (bytes.length <= maxSearched && scanJson(bytes, noLimits) !== countMembers(json)) refuseRepeated(text)
+  return json
+}
+
+const noLimits = { depth: Infinity, members: Infinity }
+
+/** Number of members and elements at all depths. JSON.parse has dropped repeated members. */
+function countMembers(json: unknown): number {
+  if (typeof json !== 'object' || json === null) return 0
+  const values: unknown[] = Array.isArray(json) ? json : Object.values(json)
+  return values.reduce<number>((sum, value) => sum + countMembers(value), values.length)
+}
+
+function refuseRepeated(text: string): never {
+  try {
+    parseUniqueJson(text)
+  } catch (error) {
+    throw invalid({ field: 'body', description: `is ambiguous: ${(error as Error).message}` })
+  }
+  throw new Error('the two counts of members differ, but no member occurs twice')
 }
 
 /**

@@ -152,5 +152,6 @@ function readFieldMask(text: string, field: string): Message {
     throw invalidField(field, `has a path longer than ${maxPathLength} characters`)
   }
   if (paths.includes('')) throw invalidField(field, 'has an empty path')
-  return create(FieldMaskSchema, { paths: paths.map(snakeCase) })
+  // No field starts with a capital letter. An error shows such a path as it was sent.
+  return create(FieldMaskSchema, { paths: paths.map((path) => (/(?:^|\.)[A-Z]/.test(path) ? path : snakeCase(path))) })
 }

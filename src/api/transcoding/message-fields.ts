@@ -42,7 +42,9 @@ export function setField(message: Message, field: DescField, value: unknown, pat
   }
   const oneof = values[field.oneof.localName] as Oneof
   if (oneof.case !== undefined && oneof.case !== field.localName) {
-    throw invalid({ field: join(path, field.oneof.name), description: 'must have only one of its members' })
+    const other = field.oneof.fields.find(({ localName }) => localName === oneof.case)!
+    const description = `cannot be combined with ${other.name}; send only one of them`
+    throw invalid({ field: join(path, field.name), description })
   }
   values[field.oneof.localName] = { case: field.localName, value }
 }

@@ -22,7 +22,21 @@ test('an error names a field in the spelling of the body or the query', () => {
   )
 })
 
-test('other parts of the error, and its details, use the names of the contract', () => {
+test('the description spells other fields as the request does', () => {
+  const together = invalid({ field: 'issuer_pattern', description: 'cannot be combined with subject_pattern' })
+  const spelled = (body: string) => (asWritten(together, '', Buffer.from(body)) as AppError).message
+  assert.equal(
+    spelled('{"issuerPattern":"a","subjectPattern":"b"}'),
+    'Invalid argument: issuerPattern: cannot be combined with subjectPattern',
+  )
+  assert.equal(
+    spelled('{"issuer_pattern":"a","subjectPattern":"b"}'),
+    'Invalid argument: issuer_pattern: cannot be combined with subjectPattern',
+  )
+  assert.equal(spelled('{"issuer":"a"}'), together.message)
+})
+
+test('the details of the error use the names of the contract', () => {
   const written = asWritten(error, '?syncConfig=1', undefined) as AppError
   assert.deepEqual(written.details, error.details)
   assert.deepEqual([written.code, written.reason, written.http], ['INVALID_ARGUMENT', 'INVALID_ARGUMENT', 400])
