@@ -17,7 +17,7 @@ import { limitReading, type ReadingCall, readMessage } from './grpc-messages.ts'
 import { createStreams, type Streams } from './grpc-streams.ts'
 import { limitsOf, limitsOfLibrary, limitsOfOpen } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
-import { createPathReader } from './naming/grpc-names.ts'
+import { createPathReader, isGrpcType } from './naming/grpc-names.ts'
 import { addHealth, healthPaths } from './naming/health.ts'
 import { addReflection, reflectionPaths } from './naming/reflection.ts'
 import { keepStreamsInList } from './port/stream-table.ts'
@@ -210,7 +210,7 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
     // Node emits a stream a moment after its arrival. If the client has reset the stream meanwhile, it must get no response,
     // since grpc-js would throw.
     if (stream.destroyed) return
-    if (headers['content-type']?.startsWith('application/grpc')) {
+    if (isGrpc(headers)) {
       onGrpc(stream, headers, () => onStream!.call(inner, stream, headers, flags, raw))
       return
     }
@@ -219,6 +219,14 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
     setSafeHeaders(res)
     onRest(req as unknown as IncomingMessage, res)
   })
+}
+
+/**
+ * True for a call of the gRPC protocol. grpc-js takes every type that starts with application/grpc, so it would run a call of
+ * gRPC-Web, whose client cannot read the response.
+ */
+function isGrpc({ ':method': method, 'content-type': type }: IncomingHttpHeaders): boolean {
+  return method === 'POST' && isGrpcType(type)
 }
 
 /**

@@ -2,13 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '#caller.ts'
 import type { EntryPoint, HttpArrival } from '#edge/entry-points.ts'
-import { checkJson, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
+import { checkJson, EncodedBody, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './entry-point.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { limitsOf } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
+import { isGrpcType } from './naming/grpc-names.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
 import { resumeFrom, sendMessages, statusEvent, streamHeaders } from './server-sent-events.ts'
 import { jsonText } from './transcoding/json-write.ts'
@@ -145,9 +146,24 @@ function find(routes: Routes<Endpoint>, method: string, path: string, arrival: H
   const found = routes.match(method, path)
   // For an unknown path, the credential is not checked.
   if (found === undefined || 'allowed' in found) arrival.countStranger()
+  if (found === undefined && pathOfGrpc.test(path)) throw problemOfGrpc(arrival.req)
   if (found === undefined) throw new AppError('NOT_FOUND', 'path not found; /docs lists the paths of the API')
   if ('allowed' in found) throw new MethodNotAllowed(found.allowed)
   return found
+}
+
+/** Path of a gRPC method: the service with its package, and the method. */
+const pathOfGrpc = /^\/\w+(?:\.\w+)+\/\w+$/
+
+/** Error of a request for a gRPC method that is not a gRPC call, such as one of gRPC-Web, Connect or an HTTP/1.1 proxy. */
+function problemOfGrpc({ method, httpVersionMajor, headers }: IncomingMessage): AppError {
+  if (method !== 'POST') return new MethodNotAllowed(['POST'])
+  const why =
+    httpVersionMajor < 2 && isGrpcType(headers['content-type'])
+      ? 'a gRPC call needs HTTP/2, and this one came over HTTP/1; let the proxy forward HTTP/2'
+      : 'this path is only for gRPC over HTTP/2 with the content type application/grpc'
+  const message = `${why}; the same methods have REST paths, which /docs lists`
+  return new AppError('UNIMPLEMENTED', message, { http: 415 })
 }
 
 /** If the path contains the scope, checks the permission before the body is read. */
@@ -166,6 +182,7 @@ function headersOf(error: unknown, { code, retryAfter }: Rendered): Record<strin
   const headers: Record<string, string> = {}
   if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
   if (error instanceof MethodNotAllowed) headers.allow = error.allowed.join(', ')
+  if (error instanceof EncodedBody) headers['accept-encoding'] = 'identity'
   if (code === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer'
   return headers
 }

@@ -25,6 +25,7 @@ export async function readBody(arrival: HttpArrival, limit: number): Promise<Buf
     arrival.awaitsBody = false
   }
   const { chunks, length } = pieces
+  if (length > 0) requirePlain(arrival.req)
   // Waits for a later turn of the event loop. Many bodies can be complete in one turn, and joining the chunks of 4 MiB takes
   // milliseconds.
   if (length > turnBytes) await turns.next()
@@ -52,6 +53,19 @@ function piecesOf(arrival: HttpArrival, limit: number): Promise<Pieces> {
     req.once('close', gone)
     if (req.destroyed) gone() // The request was already closed while the token was verified, so `close` is not emitted again.
   })
+}
+
+/** Error for a body with a Content-Encoding, such as gzip. Clients may send the body again without one. */
+export class EncodedBody extends AppError {
+  constructor(encoding: string) {
+    const text = `the body has the Content-Encoding "${encoding.slice(0, 32)}", which the API does not accept; send it uncompressed`
+    super('INVALID_ARGUMENT', text, { http: 415 })
+  }
+}
+
+function requirePlain({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity') throw new EncodedBody(encoding)
 }
 
 function tooLarge(limit: number): AppError {

@@ -32,3 +32,8 @@ function stablePath(path: string): string {
 export function previewTypeName(typeName: string): string {
   return typeName.replace(/^(pinfold\.platform\.[a-z]+)\.v2\./, '$1.v2beta1.')
 }
+
+/** True for the content type of the gRPC protocol. False for related protocols, such as application/grpc-web. */
+export function isGrpcType(contentType = ''): boolean {
+  return /^application\/grpc(?:\+proto)?\s*(?:;|$)/.test(contentType)
+}
