@@ -222,7 +222,7 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
 }
 
 /**
- * True for a call of the gRPC protocol. grpc-js takes every type that starts with application/grpc, so it would run a call of
+ * True for a call of the gRPC protocol. grpc-js takes every type that starts with application/grpc. It would run a call of
  * gRPC-Web, whose client cannot read the response.
  */
 function isGrpc({ ':method': method, 'content-type': type }: IncomingHttpHeaders): boolean {

@@ -10,7 +10,7 @@ export function asWritten(error: unknown, search: string, body: Buffer | undefin
   if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') return error
   if (!error.details.some((detail) => detail.type === 'BadRequest') || !error.message.includes('_')) return error
   const written = search + (body?.toString('latin1', 0, maxSearched) ?? '')
-  const spelled = error.message.replace(/[a-z0-9]+(?:_[a-z0-9]+)+/g, (name) => {
+  const spelled = error.message.replace(/[a-z0-9_]+/g, (name) => {
     const camel = name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
     return written.includes(camel) && !written.includes(name) ? camel : name
   })
