@@ -1,10 +1,9 @@
 // Command that lists the audit log.
-import { apiCommand } from '../framework/api-pages.ts'
 import type { Query } from '../framework/api-reader.ts'
 import { outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { actorsOf, findIdentity, groupOf, namesOf } from '../framework/names.ts'
 import { sessionOptions } from '../framework/session.ts'
-import { limitOf, limitOption } from '../framework/verbs.ts'
 import { timeOf } from '../registry/image-options.ts'
 
 type Entry = {
@@ -18,7 +17,7 @@ type Entry = {
 }
 
 /** Lists audit entries of the groups in which the caller can change role bindings, newest first. */
-export const auditList = apiCommand(
+export const auditList = listCommand(
   {
     details: `Lists every change to groups, identities, roles, role bindings and policies. Owners of an organization can see its
 entries. Times are RFC 3339, such as 2026-11-20T09:00:00Z, or days.`,
@@ -29,10 +28,8 @@ entries. Times are RFC 3339, such as 2026-11-20T09:00:00Z, or days.`,
       { flags: '--type <type>', summary: 'Only changes with this event type, as the column TYPE shows it' },
       { flags: '--since <time>', summary: 'Only changes at this time or later' },
       { flags: '--until <time>', summary: 'Only changes before this time' },
-      { ...limitOption, summary: 'Maximum number of entries; default: 1000' },
       outputOption,
     ],
-    check: limitOf,
     async run(api, options) {
       const query: Query = {
         ...(options.in !== undefined && { 'uidp.descendants_of': await groupOf(api, String(options.in)) }),
@@ -42,7 +39,7 @@ entries. Times are RFC 3339, such as 2026-11-20T09:00:00Z, or days.`,
         since: timeOf(options, '--since'),
         until: timeOf(options, '--until'),
       }
-      const { items, more } = await api.list<Entry>('/events/v2/audit', 'auditEntries', query, limitOf(options))
+      const { items, more } = await api.selected<Entry>('/events/v2/audit', 'auditEntries', query)
       if (options.output === 'json') return { json: { items }, more }
       const actors = await actorsOf(
         api,

@@ -6,6 +6,7 @@ import { apiCommand, parentOf } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { actorsOf, NothingNamed } from '../framework/names.ts'
 import { plain } from '../framework/plain-text.ts'
 import { sessionOptions } from '../framework/session.ts'
@@ -56,16 +57,8 @@ const parentOption: OptionSpec = {
   former: ['--parent <group>'],
   default: 'parent',
 }
-const limitOption: OptionSpec = {
-  flags: '--limit <count>',
-  summary: 'Maximum number of items, at most 200; default: 50',
-}
-
-/** Page size for the API, from `--limit`. The command shows one page. */
-function limitOf({ limit = '50' }: Options): string {
-  if (/^\d{1,3}$/.test(String(limit)) && Number(limit) >= 1 && Number(limit) <= 200) return String(limit)
-  throw usageError('--limit must be a number from 1 to 200')
-}
+/** Maximum number of deliveries or refusals without `--limit`. */
+const usualLimit = 50
 
 /** Path of the webhook that the argument names. */
 async function pathOf(api: ApiReader, { webhook }: Options): Promise<string> {
@@ -121,18 +114,19 @@ the server, and with the secret according to Standard Webhooks.`,
   sessionOptions,
 )
 
-const list = apiCommand(
+const list = listCommand(
   {
+    usual: Number.POSITIVE_INFINITY,
     options: [{ ...parentOption, summary: 'Only webhooks of this organization or group' }, outputOption],
     async run(api, { in: parent }) {
       const scope = parent === undefined ? {} : { 'uidp.descendants_of': await parentOf(api, parent) }
-      const { items } = await api.list<Subscription>(base, 'subscriptions', scope)
+      const { items, more } = await api.selected<Subscription>(base, 'subscriptions', scope)
       const found: (Subscription & Settings)[] = []
       for (const one of items) {
         found.push({ ...((await api.call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
       }
       const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
-      return { json: { items: found }, head: ['UID', 'URL', 'WAITING', 'GIVEN UP', 'STATE'], rows }
+      return { json: { items: found }, head: ['UID', 'URL', 'WAITING', 'GIVEN UP', 'STATE'], rows, more }
     },
   },
   sessionOptions,
@@ -171,21 +165,20 @@ const test = apiCommand(
 
 const states = { waiting: 'WAITING', delivered: 'DELIVERED', 'given-up': 'GIVEN_UP' } as const
 
-const deliveries = apiCommand(
+const deliveries = listCommand(
   {
+    usual: usualLimit,
     arguments: [whichArgument],
     options: [
       { flags: '--state <state>', summary: 'Only deliveries in this state', choices: Object.keys(states) },
-      limitOption,
       outputOption,
     ],
     async run(api, options) {
       const path = await pathOf(api, options)
-      const state = options.state === undefined ? '' : `&state=${states[options.state as keyof typeof states]}`
-      const page = await api.call('GET', `${path}/deliveries?page_size=${limitOf(options)}${state}`)
-      const items = (page.deliveries ?? []) as Delivery[]
+      const state = options.state === undefined ? undefined : states[options.state as keyof typeof states]
+      const { items, more } = await api.selected<Delivery>(`${path}/deliveries`, 'deliveries', { state })
       const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not stored)', one.state, resultOf(one)])
-      return { json: { items }, head: ['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], rows }
+      return { json: { items }, head: ['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], rows, more }
     },
   },
   sessionOptions,
@@ -241,8 +234,9 @@ give it later with --page-token to continue.`,
 
 export const subscriptions: Commands = { create, list, delete: remove, test, deliveries, replay }
 
-export const refusals = apiCommand(
+export const refusals = listCommand(
   {
+    usual: usualLimit,
     details: `Shows a sample: only the latest refusals of an organization are stored, and equal ones within an hour are one line. You need access
 to the audit log.`,
     options: [
@@ -251,14 +245,12 @@ to the audit log.`,
         summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
         former: ['--group <group>'],
       },
-      limitOption,
       outputOption,
     ],
-    check: limitOf,
     async run(api, options) {
-      const path = `/events/v2/refusals/${await parentOf(api, options.in)}?page_size=${limitOf(options)}`
-      const items = ((await api.call('GET', path)).refusals ?? []) as Refusal[]
-      if (options.output === 'json') return { json: { items } }
+      const path = `/events/v2/refusals/${await parentOf(api, options.in)}`
+      const { items, more } = await api.selected<Refusal>(path, 'refusals', {})
+      if (options.output === 'json') return { json: { items }, more }
       const names = await actorsOf(
         api,
         items.map(({ caller }) => caller),
@@ -268,7 +260,7 @@ to the audit log.`,
         const who = `${names.get(one.caller) ?? one.caller} (${one.remoteAddress ?? ''})`
         return [one.lastTime, one.count, one.action, what || '(unknown repository)', who, `${one.code}: ${one.reason}`]
       })
-      return { head: ['LAST', 'COUNT', 'ACTION', 'IMAGE', 'BY', 'REASON'], rows }
+      return { head: ['LAST', 'COUNT', 'ACTION', 'IMAGE', 'BY', 'REASON'], rows, more }
     },
   },
   sessionOptions,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, apiCommand, printAnswer } from './api-pages.ts'
+import { listPages } from './api-reader.ts'
 import { usageError } from './cli-error.ts'
 import type { Options, Terminal } from './command.ts'
 
@@ -47,4 +48,39 @@ test('refuses wrong options before it looks who calls', async () => {
     run: async () => assert.fail('it has run'),
   })
   await assert.rejects(run({ env: {} } as Terminal, {}), { message: 'wrong', exitCode: 64 })
+})
+
+/** API list of the numbers 0 to 499. The page token is the next number. */
+function numbers() {
+  const asked: (string | null)[] = []
+  const get = async (path: string) => {
+    const query = new URLSearchParams(path.slice(path.indexOf('?')))
+    asked.push(query.get('skip'))
+    const from = Number(query.get('page_token') ?? 0) + Number(query.get('skip') ?? 0)
+    const end = Math.min(500, from + Number(query.get('page_size')))
+    const items = Array.from({ length: end - from }, (_, i) => from + i)
+    return { items, nextPageToken: end === 500 ? '' : String(end) }
+  }
+  return { get, asked }
+}
+
+const list = { path: '/list', member: 'items', query: {} }
+
+test('asks the server to skip items only in the first request', async () => {
+  const { get, asked } = numbers()
+  const { items, more } = await listPages<number>(get, { ...list, skip: 10, limit: 300 })
+  assert.deepEqual([items[0], items.at(-1), items.length, more], [10, 309, 300, true])
+  assert.deepEqual(asked, ['10', null])
+})
+
+test('skips and limits only items that the filter of the command accepts', async () => {
+  const { get, asked } = numbers()
+  const keep = (number: number) => number % 100 === 99
+  const some = await listPages<number>(get, { ...list, skip: 1, limit: 2, keep })
+  assert.deepEqual(some, { items: [199, 299], more: true })
+  const rest = await listPages<number>(get, { ...list, skip: 3, limit: 2, keep })
+  assert.deepEqual(rest, { items: [399, 499], more: false })
+  const none = await listPages<number>(get, { ...list, skip: 9, limit: 2, keep })
+  assert.deepEqual(none, { items: [], more: false })
+  assert.ok(asked.every((skip) => skip === null))
 })

@@ -29,20 +29,36 @@ export type ApiReader = {
 export type Lists = Pick<ApiReader, 'list' | 'operator'>
 export type Query = Record<string, string | readonly string[] | undefined>
 
-/** Returns the first `limit` items of a list of the API. `more` is true if the list has more items. */
+/** Items to read from a list: at most `limit` after the first `skip` ones, of those that `keep` accepts. */
+type Selection<T> = {
+  path: string
+  member: string
+  query: Query
+  limit: number
+  skip?: number
+  keep?: (item: T) => boolean
+}
+
+/** Returns the selected items of a list of the API. `more` is true if the list has more items. */
 export async function listPages<T>(
   get: (path: string) => Promise<Body>,
-  { path, member, query, limit }: { path: string; member: string; query: Query; limit: number },
+  { path, member, query, limit, skip = 0, keep }: Selection<T>,
 ): Promise<{ items: T[]; more: boolean }> {
   const items: T[] = []
+  // The server cannot skip items that only this filter selects.
+  const isSkippedHere = keep !== undefined
+  const end = isSkippedHere ? skip + limit : limit
   for (let page = ''; ; ) {
-    const size = String(Math.min(pageSize, limit + 1 - items.length))
-    const answer = await get(pathOf(path, { ...query, page_size: size, page_token: page }))
-    items.push(...((answer[member] ?? []) as T[]))
+    const page_size = String(keep ? pageSize : Math.min(pageSize, end + 1 - items.length))
+    // The page token contains the position, so only the first request skips items.
+    const skipped = skip > 0 && page === '' && !isSkippedHere ? { skip: String(skip) } : {}
+    const answer = await get(pathOf(path, { ...query, page_size, page_token: page, ...skipped }))
+    const found = (answer[member] ?? []) as T[]
+    items.push(...(keep ? found.filter(keep) : found))
     page = String(answer.nextPageToken ?? '')
-    if (page === '' || items.length > limit) break
+    if (page === '' || items.length > end) break
   }
-  return { items: items.slice(0, limit), more: items.length > limit }
+  return { items: items.slice(isSkippedHere ? skip : 0, end), more: items.length > end }
 }
 
 function pathOf(path: string, query: Query): string {

@@ -14,6 +14,7 @@ import {
   type Options,
   type Terminal,
 } from './command.ts'
+import { listCommand } from './list-command.ts'
 import { actorsOf, NothingNamed, namesOf } from './names.ts'
 import {
   confirm,
@@ -74,14 +75,6 @@ export type Resource<T extends Item = Item> = View<T> & {
   keep?(item: T, options: Options): boolean
 }
 
-export const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'Maximum number of items; default: 1000' }
-
-export function limitOf({ limit }: Options): number {
-  const count = Number(limit ?? 1000)
-  if (Number.isInteger(count) && count > 0) return count
-  throw usageError('--limit must be a whole number of at least 1')
-}
-
 /** Prints one resource in the requested format. */
 export async function shownOne<T extends Item>(api: ApiReader, resource: Resource<T>, item: T): Promise<Answer> {
   const names = await mentioned(api, resource, [item])
@@ -111,16 +104,14 @@ export function listOf<T extends Item>(
   const { path, member, filters = [] } = resource
   const { argument, formerArgument, summary = '' } = place
   const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Include all folders below' }
-  return apiCommand({
+  return listCommand({
     ...(argument && { arguments: [{ name: argument, summary }] }),
     options: [
       ...(formerArgument ? [{ flags: '--in <path>', summary, formerArgument }] : []),
       ...((argument || formerArgument) && !place.scope ? [recursive] : []),
       ...filters.map(({ query: _, ...option }) => option),
-      limitOption,
       outputOf(listFormats),
     ],
-    check: limitOf,
     async run(api, options) {
       const given = argument === undefined ? options.in : options[argument.replace(/[<>[\]]/g, '')]
       const scope = place.scope ?? (options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of')
@@ -132,11 +123,12 @@ export function listOf<T extends Item>(
         const value = options[keyOf(one.flags)]
         if (value !== undefined) query = { ...query, ...(await one.query(api, value)) }
       }
-      const listed = await api.list<T>(path, member, query, limitOf(options))
-      const items = resource.keep ? listed.items.filter((item) => resource.keep!(item, options)) : listed.items
+      const keep = resource.keep && ((item: T) => resource.keep!(item, options))
+      const { items, more } = await api.selected<T>(path, member, query, keep)
       const names = await mentioned(api, resource, options.output === 'json' || options.output === 'id' ? [] : items)
-      const sorted = items.toSorted((a, b) => (resource.at(a, names) < resource.at(b, names) ? -1 : 1))
-      return { print: (terminal, format) => printList(terminal, format, resource, sorted, names), more: listed.more }
+      const byPath = (a: T, b: T) => (resource.at(a, names) < resource.at(b, names) ? -1 : 1)
+      const sorted = api.isOrdered ? items : items.toSorted(byPath)
+      return { print: (terminal, format) => printList(terminal, format, resource, sorted, names), more }
     },
   })
 }

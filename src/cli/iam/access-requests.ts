@@ -3,6 +3,7 @@ import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { organizationOf } from '../framework/names.ts'
 import { findRole } from './resources.ts'
 
@@ -11,14 +12,15 @@ type AccessRequest = { uid: string; identityUid: string; name?: string; email: s
 const base = '/control/v1/accessRequests'
 const uidArgument = { name: '<uid>', summary: 'Uid of the access request, from pinfold access-requests list' }
 
-const list = apiCommand({
+const list = listCommand({
   arguments: [{ name: '<organization>', summary: 'Organization: name or uid' }],
+  usual: Number.POSITIVE_INFINITY,
   options: [outputOption],
   async run(api, options) {
     const uid = await organizationOf(api, String(options.organization))
-    const { items } = await api.list<AccessRequest>(`${base}/${uid}`, 'accessRequests', {})
+    const { items, more } = await api.selected<AccessRequest>(`${base}/${uid}`, 'accessRequests', {})
     const rows = items.map(({ uid, email, name = '', askTime }) => [uid, email, name, askTime])
-    return { json: { items }, head: ['UID', 'EMAIL', 'NAME', 'REQUESTED'], rows }
+    return { json: { items }, head: ['UID', 'EMAIL', 'NAME', 'REQUESTED'], rows, more }
   },
 })
 

@@ -3,6 +3,7 @@ import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { sessionOptions } from '../framework/session.ts'
 
 type PendingBinding = {
@@ -17,16 +18,17 @@ type PendingBinding = {
 
 const base = '/control/v1/pendingBindings'
 
-const pending = apiCommand(
+const pending = listCommand(
   {
+    usual: Number.POSITIVE_INFINITY,
     options: [outputOption],
-    async run({ list }) {
-      const { items } = await list<PendingBinding>(base, 'pendingBindings', {})
+    async run(api) {
+      const { items, more } = await api.selected<PendingBinding>(base, 'pendingBindings', {})
       const rows = items.map((one) => {
         const { uid, organization, group, role, createdBy, createdByName, createTime } = one
         return [uid, organization, group, role, createdByName || createdBy, createTime]
       })
-      return { json: { items }, head: ['UID', 'ORGANIZATION', 'SCOPE', 'ROLE', 'GRANTED BY', 'TIME'], rows }
+      return { json: { items }, head: ['UID', 'ORGANIZATION', 'SCOPE', 'ROLE', 'GRANTED BY', 'TIME'], rows, more }
     },
   },
   sessionOptions,

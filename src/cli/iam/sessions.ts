@@ -4,6 +4,7 @@ import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { organizationOf } from '../framework/names.ts'
 import { sessionOptions } from '../framework/session.ts'
 
@@ -27,18 +28,19 @@ const organizationOption: OptionSpec = {
   former: ['--organization <name>'],
 }
 
-const list = apiCommand(
+const list = listCommand(
   {
+    usual: Number.POSITIVE_INFINITY,
     options: [organizationOption, outputOption],
     async run(api, options) {
       const organization = await organizationIn(api, options)
       const path = organization === undefined ? base : `${ofOrganization}/${organization}`
-      const { items } = await api.list<Session>(path, 'sessions', {})
+      const { items, more } = await api.selected<Session>(path, 'sessions', {})
       const rows = items.map((one) => {
         const { uid, kind, name, email, remoteAddress = '', current, createTime, lastUsedTime } = one
         return [uid, email || name || '', kind, remoteAddress, createTime, lastUsedTime, current ? 'this session' : '']
       })
-      return { json: { items }, head: ['UID', 'USER', 'KIND', 'ADDRESS', 'STARTED', 'LAST USED', ''], rows }
+      return { json: { items }, head: ['UID', 'USER', 'KIND', 'ADDRESS', 'STARTED', 'LAST USED', ''], rows, more }
     },
   },
   sessionOptions,

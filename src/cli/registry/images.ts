@@ -3,10 +3,10 @@ import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
 import { type Options, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { findIdentity, groupOf, namesOf } from '../framework/names.ts'
 import { type Item, listFormats, outputOf, printList, type View, v1 } from '../framework/outputs.ts'
 import { registryOf } from '../framework/session.ts'
-import { limitOf, limitOption } from '../framework/verbs.ts'
 import { pathsOf, type Repo } from './image-names.ts'
 import { imageOf, withDigest } from './image-options.ts'
 
@@ -26,24 +26,22 @@ const view: View<Image> = {
   json: (image) => ({ ...image, ...v1()(image) }),
 }
 
-export const imagesList = apiCommand({
+export const imagesList = listCommand({
   options: [
     {
       flags: '--in <group>',
       summary: 'Only images of this organization or folder: ORG, ORG/FOLDER or a uid',
       former: ['--group <group>'],
     },
-    limitOption,
     outputOf(listFormats),
   ],
   async run(api, options, terminal) {
     const group = options.in === undefined ? undefined : await groupOf(api, String(options.in))
     const query: Query = { 'uidp.descendants_of': group }
-    const { items, more } = await api.list<Repo>('/registry/v2/repos', 'repos', query, limitOf(options))
+    const { items, more } = await api.selected<Repo>('/registry/v2/repos', 'repos', query)
     const paths = await pathsOf(api, items)
-    const shown = items
-      .map((repo) => ({ ...repo, image: `${registryOf(api.session)}/${paths.get(repo.uid)}` }))
-      .sort((a, b) => (a.image < b.image ? -1 : 1))
+    const images = items.map((repo) => ({ ...repo, image: `${registryOf(api.session)}/${paths.get(repo.uid)}` }))
+    const shown = api.isOrdered ? images : images.sort((a, b) => (a.image < b.image ? -1 : 1))
     printList(terminal, options.output, view, shown, await namesOf(api, [], []))
     return { more }
   },
@@ -70,12 +68,12 @@ async function digestOf(api: ApiReader, asked: Options) {
   return `${where}/digests/${encodeURIComponent(digest)}`
 }
 
-export const imagesReferrers = apiCommand({
+export const imagesReferrers = listCommand({
   arguments: [image],
-  options: [digestOption, limitOption, outputOption],
+  options: [digestOption, outputOption],
   async run(api, options) {
     const at = await digestOf(api, options)
-    const { items, more } = await api.list<Referrer>(`${at}/referrers`, 'referrers', {}, limitOf(options))
+    const { items, more } = await api.selected<Referrer>(`${at}/referrers`, 'referrers', {})
     const rows = items.map((one) => [one.digest, one.artifactType ?? '', one.mediaType ?? '', one.size ?? '0'])
     return { json: { items }, head: ['DIGEST', 'ARTIFACT TYPE', 'MEDIA TYPE', 'BYTES'], rows, more }
   },
@@ -110,7 +108,7 @@ type Unpulled = {
   safe?: boolean
 }
 
-export const imagesUnpulled = apiCommand({
+export const imagesUnpulled = listCommand({
   details: `Deletes nothing. Only pulls are counted: a node that already has an image runs it without a pull, so an image in use can be in
 this list. A HEAD request does not count as a pull.
 SAFE is "yes" if nothing protects the manifest from deletion and no index of the repository contains it.`,
@@ -122,7 +120,6 @@ SAFE is "yes" if nothing protects the manifest from deletion and no index of the
       summary: 'Ignore pulls of this identity, such as a scanner: its name, GROUP/NAME or uid; may be repeated',
       repeat: true,
     },
-    limitOption,
     outputOption,
   ],
   async run(api, options) {
@@ -131,7 +128,7 @@ SAFE is "yes" if nothing protects the manifest from deletion and no index of the
     const except = await Promise.all(given.map((one) => findIdentity(api, one)))
     const query = { days: options.days as string | undefined, except }
     const path = `/registry/v2/repos/${repo}/unpulled`
-    const { items, more } = await api.list<Unpulled>(path, 'digests', query, limitOf(options))
+    const { items, more } = await api.selected<Unpulled>(path, 'digests', query)
     const rows = items.map((one) => [
       one.digest,
       (one.tags ?? []).join(' '),

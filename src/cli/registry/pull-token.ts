@@ -14,10 +14,15 @@ import {
   outputOption,
   type Terminal,
 } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { checkNamed, groupOf, onlyOf } from '../framework/names.ts'
 import { shellWord } from '../framework/outputs.ts'
 import { jsonText, table, visible } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
+
+/** List of all identities with static keys, such as those of pull tokens. */
+const identities = { path: '/iam/v2/identities', member: 'identities' }
+const staticKeys = { relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
 
 /** Issuer of pull tokens. It distinguishes their identities from other identities with static keys. */
 const issuer = 'pinfold-pull-token'
@@ -79,7 +84,8 @@ const create: Command = {
   },
 }
 
-const list = apiCommand({
+const list = listCommand({
+  usual: Number.POSITIVE_INFINITY,
   options: [
     {
       flags: '--in <group>',
@@ -93,16 +99,18 @@ const list = apiCommand({
   async run(api, options) {
     const parent = await parentOf(api, options.in)
     const now = new Date().toISOString()
-    const found = (await pullTokens(api, { 'uidp.children_of': parent })).filter(
-      ({ expiry }) => !options.expired || expiry <= now,
-    )
+    const query = { 'uidp.children_of': parent, ...staticKeys }
+    const { items, more } = await api.selected<Body>(identities.path, identities.member, query, (one) => {
+      return tokenOf(one).some(({ expiry }) => !options.expired || expiry <= now)
+    })
+    const found = items.flatMap(tokenOf)
     const rows = found.map(({ identity, name, expiry, lastSeen }) => [
       identity,
       name,
       `${expiry <= now ? 'expired' : 'expires'} ${expiry}`,
       `used ${lastSeen}`,
     ])
-    return { json: { items: found }, rows }
+    return { json: { items: found }, rows, more }
   },
 })
 
@@ -192,17 +200,19 @@ function hoursOf(given: unknown): number {
 type Listed = { identity: string; user: string; name: string; expiry: string; lastSeen: string }
 
 async function pullTokens({ list }: ApiReader, place: Query): Promise<Listed[]> {
-  const query = { ...place, relationship_type: 'RELATIONSHIP_TYPE_STATIC' }
-  const { items } = await list<Body>('/iam/v2/identities', 'identities', query)
-  return items.flatMap((one) => {
-    const keys = keysOf(one)
-    if (keys?.issuer !== issuer) return []
-    const { uid, name, lastSeenTime } = one
-    const expiry = String(keys.expirationTime ?? '')
-    return [
-      { identity: String(uid), user: String(uid), name: String(name), expiry, lastSeen: String(lastSeenTime ?? '') },
-    ]
-  })
+  const { items } = await list<Body>(identities.path, identities.member, { ...place, ...staticKeys })
+  return items.flatMap(tokenOf)
+}
+
+/** Pull token of the identity. Empty for an identity that is no pull token. */
+function tokenOf(identity: Body): Listed[] {
+  const keys = keysOf(identity)
+  if (keys?.issuer !== issuer) return []
+  const { uid, name, lastSeenTime } = identity
+  const expiry = String(keys.expirationTime ?? '')
+  return [
+    { identity: String(uid), user: String(uid), name: String(name), expiry, lastSeen: String(lastSeenTime ?? '') },
+  ]
 }
 
 function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | undefined {

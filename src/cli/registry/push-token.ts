@@ -6,6 +6,7 @@ import { apiCommand, apiReader, callerOptions, parentOf as groupFrom } from '../
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { groupOf, namesOf } from '../framework/names.ts'
 import { jsonText, plain, table } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
@@ -87,12 +88,15 @@ const groupOption: OptionSpec = {
   former: ['--group <group>'],
 }
 
-const list = apiCommand({
+const list = listCommand({
+  usual: Number.POSITIVE_INFINITY,
   options: [groupOption, { flags: '--expired', summary: 'Only expired push tokens' }, outputOption],
   async run(api, options) {
     const now = new Date().toISOString()
-    const found = (await tokensOf(api, options)).filter(({ expireTime }) => !options.expired || expireTime <= now)
-    if (options.output === 'json') return { json: { items: found.map(shown) } }
+    const keep = options.expired ? ({ expireTime }: PushToken) => expireTime <= now : undefined
+    const path = await pathOf(api, options)
+    const { items: found, more } = await api.selected<PushToken>(path, 'pushTokens', {}, keep)
+    if (options.output === 'json') return { json: { items: found.map(shown) }, more }
     const names = await namesOf(
       api,
       found.map(({ group }) => group),
@@ -106,7 +110,7 @@ const list = apiCommand({
       one.expireTime <= now ? 'expired' : one.expireTime,
       one.lastUsedTime === undefined ? 'never' : `${one.lastUsedTime} from ${plain(one.lastUsedFrom ?? '')}`,
     ])
-    return { head: ['USER', 'NAME', 'MAY', 'WHERE', 'EXPIRES', 'LAST USED'], rows }
+    return { head: ['USER', 'NAME', 'MAY', 'WHERE', 'EXPIRES', 'LAST USED'], rows, more }
   },
 })
 
@@ -130,9 +134,12 @@ const remove = apiCommand({
 
 export const pushToken: Commands = { create, list, delete: remove }
 
-async function tokensOf(api: ApiReader, { in: group }: Options): Promise<PushToken[]> {
-  const path = group === undefined ? base : `${ofGroup}/${await groupOf(api, String(group))}`
-  return (await api.list<PushToken>(path, 'pushTokens', {})).items
+async function pathOf(api: ApiReader, { in: group }: Options): Promise<string> {
+  return group === undefined ? base : `${ofGroup}/${await groupOf(api, String(group))}`
+}
+
+async function tokensOf(api: ApiReader, options: Options): Promise<PushToken[]> {
+  return (await api.list<PushToken>(await pathOf(api, options), 'pushTokens', {})).items
 }
 
 /** JSON of a push token, with the member names of other lists. Empty members are included. */

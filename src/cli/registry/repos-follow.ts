@@ -5,10 +5,10 @@ import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure, usageError } from '../framework/cli-error.ts'
 import { type Commands, type Options, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { groupAbove, groupOf, namesOf } from '../framework/names.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
 import { registryOf } from '../framework/session.ts'
-import { limitOf, limitOption } from '../framework/verbs.ts'
 import { findImage, imageNameOf, pathsOf, type Repo } from './image-names.ts'
 import { upstream } from './upstreams.ts'
 
@@ -114,7 +114,7 @@ const unfollow = apiCommand({
   },
 })
 
-const following = apiCommand({
+const following = listCommand({
   options: [
     {
       flags: '--in <group>',
@@ -122,13 +122,11 @@ const following = apiCommand({
       required: true,
       formerArgument: 'group',
     },
-    limitOption,
     outputOption,
   ],
-  check: limitOf,
   async run(api, options) {
     const at = `/registry/v2/follows/${await groupOf(api, String(options.in))}`
-    const { items, more } = await api.list<Follow>(at, 'follows', {}, limitOf(options))
+    const { items, more } = await api.selected<Follow>(at, 'follows', {})
     const repos = items.map(({ repoUid }) => ({ uid: repoUid, name: repoUid.slice(repoUid.lastIndexOf('/') + 1) }))
     const uids = repos.map(({ uid }) => uid)
     const named =

@@ -4,6 +4,7 @@ import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import {
   actorsOf,
   checkNamed,
@@ -15,7 +16,7 @@ import {
   unlessNothing,
 } from '../framework/names.ts'
 import { registryOf } from '../framework/session.ts'
-import { bodyOf, type Field, limitOf, limitOption, optionOf } from '../framework/verbs.ts'
+import { bodyOf, type Field, optionOf } from '../framework/verbs.ts'
 import { findImage, findImageIfVisible, imageNameOf } from './image-names.ts'
 import { momentOf } from './image-options.ts'
 
@@ -101,11 +102,11 @@ export function ruleCommands<T>({ word, fields, head, rows, create, update, ...k
   const fieldsOf = (verb: 'create' | 'update') => fields.filter(({ only = verb }) => only === verb)
   const { check, usual, ...named } = create
   return {
-    list: apiCommand({
-      options: [scopeOption, limitOption, outputOption],
+    list: listCommand({
+      options: [scopeOption, outputOption],
       async run(api, options) {
         const query = { scope_uid: await scopeOf(api, options) }
-        const { items, more } = await api.list<T>(path, member, query, limitOf(options))
+        const { items, more } = await api.selected<T>(path, member, query)
         return { json: { items }, head, rows: options.output === 'json' ? [] : await rows(api, items), more }
       },
     }),
@@ -159,12 +160,12 @@ type GrantKind<T> = {
 }
 
 export function listGrants<T extends { actor: string }>({ path, member, head, row }: GrantKind<T>): Command {
-  return apiCommand({
-    options: [scopeOption, endedOption, limitOption, outputOption],
+  return listCommand({
+    options: [scopeOption, endedOption, outputOption],
     async run(api, options) {
       const include_ended = options.ended === true ? 'true' : undefined
       const query = { scope_uid: await scopeOf(api, options), include_ended }
-      const { items, more } = await api.list<T>(path, member, query, limitOf(options))
+      const { items, more } = await api.selected<T>(path, member, query)
       const actors = await actorsOf(
         api,
         items.map(({ actor }) => actor),

@@ -7,6 +7,7 @@ import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
 import { type CliError, failure, usageError } from '../framework/cli-error.ts'
 import type { Command, Commands, OptionSpec, Options } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { namesOf } from '../framework/names.ts'
 import {
   type Columns,
@@ -22,7 +23,6 @@ import {
   yesOption,
 } from '../framework/outputs.ts'
 import { plain } from '../framework/plain-text.ts'
-import { limitOf, limitOption } from '../framework/verbs.ts'
 import { findTag } from './image-names.ts'
 import { imageOf, sinceOf } from './image-options.ts'
 import { proof, proofPolicy } from './tag-proofs.ts'
@@ -55,7 +55,7 @@ const viewOf = (tags: readonly Tag[]): View<Tag> => ({
 
 const tagArgument = { name: '<image>', summary: 'Image with its tag, such as acme/team/app:1.0' }
 
-const list = apiCommand({
+const list = listCommand({
   details: 'By default, hides tags of referrers (signatures, SBOMs, attestations), dated tags and package epochs.',
   arguments: [{ name: '<image>', summary: 'Repository: ORG/NAME, ORG/FOLDER/NAME or a uid' }],
   options: [
@@ -67,12 +67,10 @@ const list = apiCommand({
     { flags: '--show-dates', summary: 'Include dated tags, such as 1.0-20260801' },
     { flags: '--show-epochs', summary: 'Include package epochs, such as 1.0-r3' },
     { flags: '--active-only', summary: 'Exclude tags of versions at their end of life' },
-    limitOption,
     outputOf(listFormats),
   ],
   async run(api, options, terminal) {
     const flag = (name: string) => (options[name] === true ? 'true' : undefined)
-    const limit = limitOf(options)
     const filters: Query = {
       order_by: 'update_time desc',
       digest: options.digest as string | undefined,
@@ -83,8 +81,8 @@ const list = apiCommand({
     }
     const { repo } = await imageOf(api, options)
     const { path, query } = listOf(repo, filters, options)
-    const { items, more } = await api.list<Tag>(path, 'tags', query, limit)
-    const shown = options.activeOnly === true ? items.filter(({ deprecated }) => !deprecated) : items
+    const keep = options.activeOnly === true ? ({ deprecated }: Tag) => !deprecated : undefined
+    const { items: shown, more } = await api.selected<Tag>(path, 'tags', query, keep)
     // Only the format `tree` shows the path of the repository, so other formats do not read the names.
     const repos = options.output === 'tree' ? [repo] : []
     printList(terminal, options.output, viewOf(shown), shown, await namesOf(api, repos.map(parentOf), [], repos))

@@ -2,8 +2,8 @@
 import { apiCommand, printAnswer } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { outputOption } from '../framework/command.ts'
+import { limitOf, limitOption, listCommand } from '../framework/list-command.ts'
 import { plain } from '../framework/plain-text.ts'
-import { limitOf, limitOption } from '../framework/verbs.ts'
 import {
   digestOf,
   type FoundImage,
@@ -55,16 +55,16 @@ const head = ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES']
 
 type Package = { purl: string; name: string; version: string; ecosystem: string; origin: string }
 
-export const vulnerabilitiesPackages = apiCommand({
+export const vulnerabilitiesPackages = listCommand({
   details: 'Prints coverage gaps on standard error: packages that could not be read are not listed.',
   arguments: [{ name: '<image>', summary: 'Image: acme/team/app:1.0 or acme/app@sha256:…; default tag: latest' }],
-  options: [limitOption, outputOption],
+  options: [outputOption],
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/packages`
-    const { items, more } = await api.list<Package>(path, 'packages', {}, limitOf(options))
+    const { items, more } = await api.selected<Package>(path, 'packages', {})
     const gaps = ((await api.call('GET', `${path}?page_size=1`)).gaps ?? []) as Gap[]
-    const sorted = items.sort((one, other) => (one.purl < other.purl ? -1 : 1))
+    const sorted = api.isOrdered ? items : items.sort((one, other) => (one.purl < other.purl ? -1 : 1))
     const rows = sorted.map(({ name, version, ecosystem, origin }) => [name, version, ecosystem, origin])
     const head = ['NAME', 'VERSION', 'ECOSYSTEM', 'FROM']
     return { json: { items: sorted, gaps }, head, rows, more, notes: (say) => sayGaps(say, gaps) }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
+import { listCommand } from '../framework/list-command.ts'
 import { endGrant, listGrants, requiredScopeOption, scopeOf, untilOf, untilOptions } from '../registry/rules.ts'
 import { digestOf } from './scanned-image.ts'
 
@@ -23,7 +24,8 @@ const imageArgument = { name: '<image>', summary: 'Image: acme/app:1.0 or acme/a
 /** Maximum number of statements that the server lists for one image. */
 const mostStatements = 5000
 
-const list = apiCommand({
+const list = listCommand({
+  usual: mostStatements,
   details: `VEX statements come from OpenVEX and CSAF documents and from the analyses of CycloneDX. Import them with pinfold images import-scan,
 or push them as referrers of the image, signed or not. A statement has no effect until you adopt it (pinfold vulnerabilities vex
 adopt) or trust its signer (pinfold vulnerabilities vex trust).`,
@@ -32,11 +34,13 @@ adopt) or trust its signer (pinfold vulnerabilities vex trust).`,
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/statements`
-    const { items } = await api.list<Statement>(path, 'statements', {}, mostStatements)
+    const { items, more } = await api.selected<Statement>(path, 'statements', {})
+    const none = `no ${options.skip === undefined ? '' : 'more '}VEX statements about this image`
     return {
       json: items,
       dense: true,
-      text: items.length === 0 ? 'no VEX statements about this image' : items.map(lineOf),
+      text: items.length === 0 ? none : items.map(lineOf),
+      more,
     }
   },
 })

@@ -5,10 +5,11 @@ import { type Answer, apiCommand } from '../../framework/api-pages.ts'
 import type { ApiReader } from '../../framework/api-reader.ts'
 import { failure } from '../../framework/cli-error.ts'
 import { type Commands, type Options, outputOption } from '../../framework/command.ts'
+import { limitOf, limitOption } from '../../framework/list-command.ts'
 import { groupAbove, NothingNamed, namesOf } from '../../framework/names.ts'
 import { confirm, v1, yesOption } from '../../framework/outputs.ts'
 import { size } from '../../framework/plain-text.ts'
-import { limitOf, limitOption, listOf, type Resource } from '../../framework/verbs.ts'
+import { listOf, type Resource } from '../../framework/verbs.ts'
 import { placeNamed } from '../rules.ts'
 
 type Plan = {
