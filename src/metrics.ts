@@ -1,13 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import {
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type OpenMetricsContentType,
-  type PrometheusContentType,
-  Registry,
-} from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type TrashDepth, trashDepth } from '#domains/registry/blobs/locations.store.ts'
 import { operations, results } from './blobs/operations.ts'
 import { alone, atOnce, inCommon, type Sight } from './common-figures.ts'
@@ -15,6 +7,7 @@ import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
 import { listSources, type StoredSource } from './domains/scanning/records/records.store.ts'
+import { type Counted, labelled, openMetricsRegistry, type Shown, type Timed, type Traced } from './labelled-metrics.ts'
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
 import { ociCodes } from './oci/errors.ts'
@@ -35,6 +28,10 @@ export type Metrics = {
   connectionsRefused: Counter
   /** Requests that were refused because their caller was over budget. */
   budgetRefusals: Counted<'transport'>
+  /** Bytes of request bodies in memory. */
+  bodyBytes: Gauge
+  /** Requests that were refused because too many bytes of bodies were in memory. */
+  bodyRefusals: Counted<'transport'>
   /** Sets the function that returns the main-thread time of all requests. */
   watchBudgets(spentMs: () => number): void
   gateErrors: Counter
@@ -66,54 +63,6 @@ export type JobMetrics = {
   /** Number of consecutive failures. */
   failures: Shown<'duty'>
   leaseHeld: Shown<'duty'>
-}
-
-type Counted<L extends string> = { inc(labels: Record<L, string>, by?: number): void }
-type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void; reset(): void }
-type Timed<L extends string> = { observe(labels: Record<L, string>, seconds: number): void }
-/** Histogram. With `traceId`, an observation gets an exemplar with this trace. */
-type Traced<L extends string> = { observe(labels: Record<L, string>, seconds: number, traceId?: string): void }
-
-/** Creates metrics with labels. Only this function may do so, so that each label has a fixed set of values. */
-function labelled<L extends string>(sets: Record<L, ClosedSet>) {
-  const names = Object.keys(sets) as L[]
-  const closed = (given: Record<L, string>): Record<L, string> => {
-    const labels = {} as Record<L, string>
-    for (const name of names) labels[name] = sets[name].of(given[name])
-    return labels
-  }
-  type About = { name: string; help: string; registers: Registry[] }
-  return {
-    /** Counter. `collect` runs before each scrape, and is for values that are counted elsewhere. */
-    counter(about: About, collect?: (counter: Counted<L>) => void): Counted<L> {
-      const counted: Counted<L> = { inc: (labels, by) => metric.inc(closed(labels), by) }
-      const anew = () => {
-        metric.reset()
-        collect?.(counted)
-      }
-      const metric = new Counter({ ...about, labelNames: names, ...(collect && { collect: anew }) })
-      return counted
-    },
-    gauge(about: About, collect?: (gauge: Shown<L>) => Promise<void>): Shown<L> {
-      const shown: Shown<L> = { set: (labels, value) => metric.set(closed(labels), value), reset: () => metric.reset() }
-      const metric = new Gauge({ ...about, labelNames: names, ...(collect && { collect: () => collect(shown) }) })
-      return shown
-    },
-    /** Creates a histogram, with trace exemplars if tracing is on. */
-    histogram(about: About & { buckets: number[] }, isTraced = false): Traced<L> {
-      // Only an OpenMetrics registry accepts a metric with exemplars first. The other registry then leaves out the exemplars.
-      const registers = isTraced ? [openMetricsRegistry()] : about.registers
-      const metric = new Histogram<string>({ ...about, registers, labelNames: names, enableExemplars: isTraced })
-      if (isTraced) for (const registry of about.registers) registry.registerMetric(metric)
-      return {
-        observe(labels, seconds, traceId) {
-          if (!isTraced) return metric.observe(closed(labels), seconds)
-          const exemplarLabels: Record<string, string> = traceId === undefined ? {} : { trace_id: traceId }
-          metric.observe({ labels: closed(labels), value: seconds, exemplarLabels })
-        },
-      }
-    },
-  }
 }
 
 function commonGauge(
@@ -179,6 +128,7 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
       registers: [registry],
     }),
     ...budgetMetrics(registry, doors.transports),
+    ...bodyMetrics(registry, doors.transports),
     gateErrors: new Counter({
       name: 'pinfold_gate_errors_total',
       help: 'Errors of admission policies, which then denied nothing',
@@ -214,6 +164,21 @@ function budgetMetrics(registry: Registry, transports: ClosedSet): Pick<Metrics,
       }
       new Counter({ name: 'pinfold_request_thread_seconds_total', help, registers: [registry], collect })
     },
+  }
+}
+
+function bodyMetrics(registry: Registry, transports: ClosedSet): Pick<Metrics, 'bodyBytes' | 'bodyRefusals'> {
+  return {
+    bodyBytes: new Gauge({
+      name: 'pinfold_request_body_bytes',
+      help: 'Bytes of request bodies and gRPC messages in memory, without uploads of blobs',
+      registers: [registry],
+    }),
+    bodyRefusals: labelled({ transport: transports }).counter({
+      name: 'pinfold_request_body_refusals_total',
+      help: 'Requests refused because too many bytes of request bodies were in memory',
+      registers: [registry],
+    }),
   }
 }
 
@@ -257,13 +222,6 @@ function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
     'Time since the oldest unreferenced blob should have been deleted',
     ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, sight.clock().getTime() - Date.parse(firstDue)) / 1000),
   )
-}
-
-/** Creates a registry for the OpenMetrics format. Each registry has one format. */
-function openMetricsRegistry(): Registry {
-  const open: Registry<PrometheusContentType | OpenMetricsContentType> = new Registry()
-  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
-  return open as Registry
 }
 
 function asOpenMetrics(registry: Registry): Registry {

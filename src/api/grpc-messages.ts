@@ -4,7 +4,7 @@ import { createGunzip, createInflate } from 'node:zlib'
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import type { Metadata, ServiceError } from '@grpc/grpc-js'
 import { AppError, invalid } from '#lib/errors.ts'
-import type { HeldBytes } from '#lib/net/byte-budget.ts'
+import { countedBytes, type HeldBytes } from '#lib/net/byte-budget.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { MessageLimits } from './message-limits.ts'
 import { checkMessage } from './transcoding/message-check.ts'
@@ -46,6 +46,8 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
   const { decoder } = call
   decoder.maxReadMessageLength = limits.bytes
   let isRefused = false
+  /** Bytes that count only because chunks are small. */
+  let smallBytes = 0
   const refuseOnce = (error: unknown): void => {
     if (isRefused) return
     isRefused = true
@@ -56,7 +58,9 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
     write(data) {
       if (isRefused) return []
       try {
-        held.take(data.length)
+        const counted = countedBytes(data)
+        held.take(counted)
+        smallBytes += counted - data.length
         return decoder.write(data)
       } catch (error) {
         // The decoder of grpc-js throws only if a message is too long.
@@ -75,7 +79,10 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
       if (bytes.length > turnBytes) await turns.next()
       const problem = wireProblem(desc, bytes, limits)
       if (problem !== undefined) throw invalid({ field: 'message', description: problem })
-      if (stream) held.giveBack(message.length + bytesOfMessage + (bytes === packed ? 0 : bytes.length))
+      if (stream) {
+        held.giveBack(smallBytes + message.length + bytesOfMessage + (bytes === packed ? 0 : bytes.length))
+        smallBytes = 0
+      }
       return bytes
     } catch (error) {
       refuseOnce(error)

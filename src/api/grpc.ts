@@ -9,13 +9,12 @@ import { declareMethods } from '#edge/arrival.ts'
 import { http2Limits } from '#edge/request-limits.ts'
 import { setSafeHeaders } from '#edge/safe-headers.ts'
 import { AppError } from '#lib/errors.ts'
-import { type ByteBudget, createByteBudget } from '#lib/net/byte-budget.ts'
 import type { Api } from './entry-point.ts'
 import { type Admission, createAdmission } from './grpc-admission.ts'
 import { streaming, unary } from './grpc-calls.ts'
 import { limitReading, type ReadingCall, readMessage } from './grpc-messages.ts'
 import { createStreams, type Streams } from './grpc-streams.ts'
-import { limitsOf, limitsOfLibrary, limitsOfOpen } from './message-limits.ts'
+import { limitsOf, limitsOfLibrary } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
 import { createPathReader, isGrpcType } from './naming/grpc-names.ts'
 import { addHealth, healthPaths } from './naming/health.ts'
@@ -96,32 +95,29 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   }
 }
 
-/** Limits the size of messages by method. Also limits the bytes in memory by client address and in total. */
+/** Limits the size of messages by method. Also limits the bytes in memory, together with the bodies of other entry points. */
 function limitMessages(
   api: Api,
   endpoints: readonly Endpoint[],
   streams: Streams,
   admission: Admission,
 ): grpc.ServerInterceptor {
-  const { maxBodyBytes, messageBytesPerSource, messageBytes } = api.app.config
-  const tokenBudget = budgetOf(messageBytesPerSource, messageBytes, maxBodyBytes)
-  // Methods without a token have a separate budget, so that anonymous clients cannot use up the one of other callers.
-  const openBudget = budgetOf(messageBytesPerSource / 4, messageBytes / 4, limitsOfOpen(maxBodyBytes).bytes)
+  const { maxBodyBytes } = api.app.config
   const ours = new Map(
     endpoints.map(({ method, desc }) => {
-      const isOpen = method.access.mode === 'open'
+      const isAnonymous = method.access.mode === 'open'
       const limits = limitsOf(method, maxBodyBytes)
-      return [`/${method.fullName}`, { limits, desc: desc.input, budget: isOpen ? openBudget : tokenBudget }]
+      return [`/${method.fullName}`, { limits, desc: desc.input, isAnonymous }]
     }),
   )
-  const ofLibrary = { limits: limitsOfLibrary(maxBodyBytes), desc: undefined, budget: openBudget }
+  const ofLibrary = { limits: limitsOfLibrary(maxBodyBytes), desc: undefined, isAnonymous: true }
   return ({ path }, call) => {
     const reading = call as unknown as ReadingCall
     const opened = streams.of(reading)
     const source = opened ? api.sourceOf(opened.said.peer, opened.said.forwardedFor) : ''
     const own = ours.get(path)
-    const { limits, desc, budget } = own ?? ofLibrary
-    const held = budget.open(source)
+    const { limits, desc, isAnonymous } = own ?? ofLibrary
+    const held = api.bodies.open({ source, transport: 'grpc', isAnonymous })
     if (opened) {
       opened.held = held
       opened.stream.once('close', held.release)
@@ -137,14 +133,6 @@ function limitMessages(
     })
     return call as grpc.ServerInterceptingCall
   }
-}
-
-/** Creates a budget of bytes in memory. It has space for at least one message of `largest` bytes. */
-function budgetOf(perSource: number, total: number, largest: number): ByteBudget {
-  // The compressed and the decompressed message can be in memory at the same time.
-  const least = 2 * largest + 64 * 1024
-  const most = Math.max(perSource, least)
-  return createByteBudget({ perSource: most, total: Math.max(total, most) })
 }
 
 /**

@@ -1,6 +1,7 @@
 // Limits on request messages, by the permission of the method. They are the same for JSON over REST and for gRPC.
 import type { Method } from '#app.ts'
-import { jsonLimits, maxAnonymousBytes } from '#edge/read-body.ts'
+import { maxAnonymousBytes } from '#edge/body-bytes.ts'
+import { jsonLimits } from '#edge/read-body.ts'
 import type { JsonLimits } from '#lib/json/json-limits.ts'
 
 export type MessageLimits = JsonLimits & { bytes: number }

@@ -1,8 +1,9 @@
 // POST /oauth/token and /oauth/device_authorization: OAuth endpoints for programs.
 import { afterUnread, answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
+import { maxAnonymousBytes } from '#edge/body-bytes.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
-import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
+import { isForm, readBody } from '#edge/read-body.ts'
 import { devicesPath } from '#issuer/discovery.ts'
 import type { OAuthAnswer } from '#issuer/oauth-words.ts'
 import { answerDeviceRequest, answerTokenRequest } from '#issuer/token-endpoint.ts'

@@ -1,8 +1,9 @@
 // The management API over HTTP: finds the method, reads the request and writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '#caller.ts'
+import { maxAnonymousBytes } from '#edge/body-bytes.ts'
 import type { EntryPoint, HttpArrival } from '#edge/entry-points.ts'
-import { checkJson, EncodedBody, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
+import { checkJson, EncodedBody, isForm, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './entry-point.ts'
@@ -78,6 +79,8 @@ async function answer(api: Api, matched: Matched<Endpoint>, content: Content, ar
   if (isStreaming(endpoint)) {
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
+    // The stream may stay open for days.
+    arrival.releaseBody()
     if (req.method === 'HEAD') {
       // Reads the first message, since a handler that refuses the call throws there. Each stream sends its first message at once.
       const iterator = messages[Symbol.asyncIterator]()

@@ -10,6 +10,7 @@ import { createHosts, type Hosts } from '#lib/net/hosts.ts'
 import { type TrustedProxies, trustedProxies } from '#lib/net/source-address.ts'
 import { newRequestId } from '#lib/request-id.ts'
 import { noTracer, type Span } from '#tracing/tracer.ts'
+import { type BodyBytes, createBodyBytes } from './body-bytes.ts'
 import { nobody } from './caller.ts'
 import { createSources, type SourceOf } from './sources.ts'
 
@@ -22,6 +23,7 @@ export type Edge = {
   hosts: Hosts
   proxies: TrustedProxies
   sourceOf: SourceOf
+  bodies: BodyBytes
   /** Aborted when the server stops. Streams then end, and their clients get the reason. */
   closing: AbortController
   /**
@@ -40,6 +42,7 @@ export function createEdge(app: App, url: string): Edge {
     hosts: createHosts(url, [...app.config.hosts, ...app.config.hostPaths.keys()]),
     proxies,
     sourceOf,
+    bodies: createBodyBytes(app),
     closing: new AbortController(),
     leaving: new AbortController(),
   }

@@ -1,6 +1,7 @@
 // Entry points of the HTTP port. The path of a request selects one, which then serves the request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError } from '#lib/errors.ts'
+import { countedBytes, type HeldBytes } from '#lib/net/byte-budget.ts'
 import type { Called } from '#lib/net/hosts.ts'
 import { isProxy } from '#lib/net/source-address.ts'
 import { Arrival, declareMethods, type Edge, type Rules, type Wishes } from './arrival.ts'
@@ -63,6 +64,7 @@ export class HttpArrival extends Arrival {
   /** Host of an absolute request target. */
   readonly #authority: string | undefined
   #called: { as: Called | undefined } | undefined
+  #held: HeldBytes | undefined
   /** True while the body is being read. The reader of the body sets it. */
   awaitsBody = false
 
@@ -125,6 +127,32 @@ export class HttpArrival extends Arrival {
       forwardedHost: believed?.['x-forwarded-host']?.toString(),
       forwardedProto: believed?.['x-forwarded-proto']?.toString(),
     })
+  }
+
+  /**
+   * Counts a chunk of the body in memory until the request ends. Throws RESOURCE_EXHAUSTED if the bodies in memory exceed a limit.
+   * The body is then no longer counted, so its reader must drop it.
+   */
+  holdBody(chunk: Buffer): void {
+    this.#held ??= this.#openBody()
+    try {
+      this.#held.take(countedBytes(chunk))
+    } catch (error) {
+      this.#held.release()
+      throw error
+    }
+  }
+
+  #openBody(): HeldBytes {
+    const { source, caller } = this
+    const held = this.edge.bodies.open({ source, transport: this.#door.name, isAnonymous: caller.uid === '' })
+    this.whenOver(held.release)
+    return held
+  }
+
+  /** Stops counting the body. Call it when the body is no longer in memory, but the request goes on. */
+  releaseBody(): void {
+    this.#held?.release()
   }
 
   /** Ends the request with an error from outside of the entry point. Does nothing if there is a response already. */

@@ -10,9 +10,9 @@ const chunk = Buffer.alloc(32 * 1024, 'x')
 const limit = 1024 * 1024
 
 /** A request whose body arrives when the test sends it. */
-function arrive(chargeFromHere = () => {}) {
+function arrive(chargeFromHere = () => {}, holdBody: (chunk: Buffer) => void = () => {}) {
   const req = Object.assign(new EventEmitter(), { headers: {}, destroyed: false })
-  const body = readBody({ req, chargeFromHere } as unknown as HttpArrival, limit)
+  const body = readBody({ req, chargeFromHere, holdBody, releaseBody() {} } as unknown as HttpArrival, limit)
   return { body, come: () => void req.emit('data', chunk), end: () => void req.emit('end') }
 }
 
@@ -50,4 +50,16 @@ test('charges the time for reading a body to its request', async () => {
   time.close()
   await body
   assert.deepEqual(charged, { pull: 1, upload: 10 })
+})
+
+test('rejects a body that does not fit into memory, and drops the rest of it', async () => {
+  const held: number[] = []
+  const { come, end, body } = arrive(undefined, ({ length }) => {
+    if (held.length === 2) throw new Error('the memory is full')
+    held.push(length)
+  })
+  for (let i = 0; i < 5; i++) come()
+  end()
+  await assert.rejects(body, /the memory is full/)
+  assert.deepEqual(held, [chunk.length, chunk.length])
 })

@@ -4,17 +4,14 @@ import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { HttpArrival } from './entry-points.ts'
 
-/** Maximum size of a body from a client that is not authenticated yet, such as a form. */
-export const maxAnonymousBytes = 64 * 1024
-
 /** True if the Content-Type of the request is a form. */
 export function isForm({ headers }: IncomingMessage): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
 }
 
 /**
- * Reads a body. Throws if it is too large. Still reads the rest of such a body and drops it, so that the client receives the
- * response and the connection stays usable.
+ * Reads a body. Throws if it is too large, or if too many bytes of other bodies are in memory. Still reads the rest of such a
+ * body and drops it, so that the client receives the response and the connection stays usable.
  */
 export async function readBody(arrival: HttpArrival, limit: number): Promise<Buffer> {
   arrival.awaitsBody = true
@@ -38,13 +35,26 @@ function piecesOf(arrival: HttpArrival, limit: number): Promise<Pieces> {
   const { req } = arrival
   return new Promise((resolve, reject) => {
     if (Number(req.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit))
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
     let length = 0
+    let isRefused = false
+    const refuse = (error: unknown): void => {
+      isRefused = true
+      chunks = []
+      arrival.releaseBody()
+      reject(error)
+    }
     req.on('data', (chunk: Buffer) => {
       arrival.chargeFromHere()
+      if (isRefused) return
       length += chunk.length
-      if (length <= limit) chunks.push(chunk)
-      else reject(tooLarge(limit))
+      if (length > limit) return refuse(tooLarge(limit))
+      try {
+        arrival.holdBody(chunk)
+        chunks.push(chunk)
+      } catch (error) {
+        refuse(error)
+      }
     })
     req.once('end', () => resolve({ chunks, length }))
     const gone = (cause?: unknown) =>

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Part } from '#blobs/blobs.ts'
 import { ContentTooLarge, StoreFull } from '#blobs/blobs.ts'
+import { AppError } from '#lib/errors.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
@@ -73,8 +74,11 @@ export async function receive(
   return { size, cut }
 }
 
-/** Reads a body into memory. Throws SIZE_INVALID if it is larger than `maxBytes`. */
-export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Buffer> {
+/**
+ * Reads a body into memory. Throws SIZE_INVALID if it is larger than `maxBytes`, and TOOMANYREQUESTS if too many bytes of other
+ * bodies are in memory.
+ */
+export async function receiveSmall({ req, call }: Visit, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => new OciError('SIZE_INVALID', `the request body exceeds the limit of ${maxBytes} bytes`)
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
   const chunks: Buffer[] = []
@@ -83,10 +87,11 @@ export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Bu
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length
       if (size > maxBytes) throw tooLarge()
+      call.holdBody(chunk)
       chunks.push(chunk)
     }
   } catch (error) {
-    if (error instanceof OciError) throw error
+    if (error instanceof OciError || error instanceof AppError) throw error
     throw new OciError('SIZE_INVALID', 'the connection ended before the end of the request body; send it again', {
       status: 400,
     })

@@ -82,6 +82,11 @@ export class VisitCall implements Work {
     return this.#arrival.signal
   }
 
+  /** Counts a chunk of the body in memory until the request ends. Throws RESOURCE_EXHAUSTED above the limit. */
+  holdBody(chunk: Buffer): void {
+    this.#arrival.holdBody(chunk)
+  }
+
   get log(): Work['log'] {
     return this.app.log.with({ requestId: this.cause.requestId, caller: this.caller.uid })
   }

@@ -245,6 +245,27 @@ test('limits the bytes in flight of all network addresses together', async () =>
   assert.equal((await open[3]!.ended).status, '8')
 })
 
+test('counts small frames of HTTP/2 with the memory that they use', async () => {
+  await using small = await startPinfold({ maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 })
+  using connection = connect(small.port)
+  const begin = async (): Promise<Open> => {
+    const call = connection.begin(ping)
+    call.stream.write(framed(Buffer.alloc(65_536)).subarray(0, 60_000))
+    await connection.seen()
+    return call
+  }
+  const open = [await begin(), await begin()]
+  const { stream, ended } = connection.begin(ping)
+  const bytes = framed(Buffer.alloc(65_536))
+  // 400 frames of one byte count as 100 KiB. Each frame is sent before the next one is written.
+  for (let at = 0; at < 400 && !stream.destroyed; at++) {
+    await new Promise((resolve) => stream.write(bytes.subarray(at, at + 1), resolve))
+  }
+  const { status, message } = await ended
+  assert.deepEqual([status, message.includes('too many request bytes')], ['8', true])
+  for (const one of open) one.stream.close(http2.constants.NGHTTP2_CANCEL)
+})
+
 const smallBudgets = { maxBodyBytes: 65_536, messageBytesPerSource: 65_536, messageBytes: 65_536 }
 /** A message of 60,000 bytes, all of one unknown field. */
 const bulky = framed(Buffer.concat([Buffer.from('fa3f', 'hex'), lengthOf(59_995), Buffer.alloc(59_995)]))

@@ -2,8 +2,9 @@
 // provider of its own.
 import type { Headers } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
+import { maxAnonymousBytes } from '#edge/body-bytes.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
-import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
+import { isForm, readBody } from '#edge/read-body.ts'
 import { readHeadlessCode } from '#issuer/people/headless.ts'
 import {
   findByIdpId,

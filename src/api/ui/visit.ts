@@ -1,8 +1,9 @@
 // Common checks of requests to pages: whether they come from our own pages, and who makes their changes.
 import type { Work } from '#app.ts'
+import { maxAnonymousBytes } from '#edge/body-bytes.ts'
 import { nobody } from '#edge/caller.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
-import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
+import { isForm, readBody } from '#edge/read-body.ts'
 import type { Issuing } from '#issuer/exchange.ts'
 import { permissionDenied } from '#lib/errors.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../errors.ts'
-import { createByteBudget } from './byte-budget.ts'
+import { countedBytes, createByteBudget } from './byte-budget.ts'
 
 const code = (work: () => void): string => {
   try {
@@ -66,9 +66,37 @@ test('reuses released bytes, but only bytes that were reserved', () => {
   one.release()
   one.giveBack(3)
   same.take(3)
+  const next = budget.open('192.0.2.1')
   assert.equal(
-    code(() => same.take(1)),
+    code(() => next.take(1)),
     'RESOURCE_EXHAUSTED',
+  )
+})
+
+test('a request that is alone in memory can exceed the limit', () => {
+  const totals: number[] = []
+  const refused: string[] = []
+  const budget = createByteBudget({ perSource: 10, total: 15 }, (bytes) => void totals.push(bytes))
+  const big = budget.open('192.0.2.1', () => void refused.push('big'))
+  const other = budget.open('192.0.2.2', () => void refused.push('other'))
+  big.take(10)
+  big.take(10)
+  assert.equal(
+    code(() => other.take(1)),
+    'RESOURCE_EXHAUSTED',
+  )
+  big.giveBack(15)
+  other.take(1)
+  assert.equal(
+    code(() => big.take(10)),
+    'RESOURCE_EXHAUSTED',
+  )
+  assert.deepEqual(refused, ['other', 'big'])
+  big.release()
+  other.release()
+  assert.equal(
+    totals.reduce((sum, bytes) => sum + bytes, 0),
+    0,
   )
 })
 
@@ -92,4 +120,9 @@ test('addresses of one IPv6 network count as one', () => {
     code(() => budget.open('2001:db8:1::1').take(8)),
     'OK',
   )
+})
+
+test('small chunks count with the memory that they use', () => {
+  const sizes = [1, 256, 257].map((length) => countedBytes(Buffer.alloc(length)))
+  assert.deepEqual(sizes, [256, 256, 257])
 })
