@@ -111,6 +111,5 @@ export function partsOfRelease(ecosystem: string): string[] {
 }
 
 const highPerformance = 'High Performance Computing'
-const suseProduct = new RegExp(
-  `^SUSE:Linux Enterprise (Server|Desktop|Server for SAP Applications|${highPerformance}) (1[0-5](?: SP\\d+)?)$`,
-)
+const suseProduct =
+  /^SUSE:Linux Enterprise (Server|Desktop|Server for SAP Applications|High Performance Computing) (1[0-5](?: SP\d+)?)$/
