@@ -284,6 +284,7 @@ test('an error for an invalid parameter contains its name', () => {
     ['GET /iam/v2/identities?relationship_type=9', noKind],
     ['GET /iam/v2/identities?relationship_type=', noKind],
     ['GET /registry/v2/repos?name=%', 'name: has invalid percent-encoding'],
+    ['GET /registry/v2/repos/a%00b', 'uid: must not contain a NUL character'],
     ['GET /registry/v2/repos?name=%ff', 'name: has invalid percent-encoding'],
     ['GET /registry/v2/repos?%zz=1', 'query: has invalid percent-encoding'],
     ['GET /registry/v2/repos/a?uid=b', 'uid: is already set in the path or the body; remove the parameter'],

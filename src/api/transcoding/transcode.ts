@@ -1,10 +1,11 @@
 // Converts a REST request to a message, from its path variables, JSON body and query parameters.
-import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
+import { create, type DescMessage, type DescMethod, type Message, ScalarType } from '@bufbuild/protobuf'
 import type { FieldMask } from '@bufbuild/protobuf/wkt'
 import { invalid } from '#lib/errors.ts'
 import type { Members } from '../naming/members.ts'
 import { maskedJson, resourceFieldOf } from './field-mask.ts'
 import { isJsonObject, parseBody, readJson, readJsonList } from './json-read.ts'
+import { readScalar } from './json-scalars.ts'
 import {
   childOf,
   fieldNamed,
@@ -121,7 +122,8 @@ function bindVariable(input: DescMessage, request: Message, path: string, value:
   const field = fieldNamed(desc, names.at(-1)!)!
   const given = getField(owner, field)
   if (given && given !== value) throw invalid({ field: field.name, description: 'differs from the value in the path' })
-  setField(owner, field, value, '')
+  // All variables of the contract are texts.
+  setField(owner, field, readScalar(ScalarType.STRING, value, field.name), '')
 }
 
 /**
