@@ -208,7 +208,8 @@ export function cachedToken(
 
 /** Token that a command sends to the API: PINFOLD_TOKEN, or else a token of the session. */
 export async function callerToken(terminal: Terminal, session: Session): Promise<string> {
-  const given = terminal.env.PINFOLD_TOKEN
+  // Secrets that were made from a file or with echo end with a line break.
+  const given = terminal.env.PINFOLD_TOKEN?.trim()
   if (!given) return accessToken(terminal, session, session.api)
   checkToken(given, 'PINFOLD_TOKEN')
   return given
