@@ -3,12 +3,15 @@ import { commands } from './cli/commands.ts'
 import { CliError, exitCodes } from './cli/framework/cli-error.ts'
 import type { Terminal } from './cli/framework/command.ts'
 import { runProgram } from './cli/framework/program.ts'
+import { useProxy } from './cli/framework/proxy.ts'
 import { isUnavailable, whyRefused } from './db/unavailable.ts'
 import { version } from './version.ts'
 
 /** Runs the command of `argv`, prints its error if it fails, and returns the exit code. */
 export async function runCommandLine(terminal: Terminal, argv: readonly string[]): Promise<number> {
   try {
+    // A server connects directly, since it checks the addresses that it connects to.
+    if (argv[2] !== 'serve') useProxy(terminal.env)
     return await runProgram(commands, version, terminal, argv)
   } catch (error) {
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)

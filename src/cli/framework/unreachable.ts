@@ -1,5 +1,6 @@
 // Reasons why a server cannot be reached, each with a text and a next step.
 import { plain } from './plain-text.ts'
+import { isProxyUsed } from './proxy.ts'
 
 type Why = { says: string; next: string }
 
@@ -37,6 +38,14 @@ const otherName: Why = {
 }
 const ended: Why = { says: 'its certificate has expired', next: 'ask the operator of the server to renew it' }
 
+const noTunnel: Why = {
+  says: 'the proxy of HTTPS_PROXY does not connect to it',
+  next: 'check HTTPS_PROXY, or add the host to NO_PROXY',
+}
+
+/** The proxy may cause most errors, such as a refused connection. */
+const proxyToo = '; check the proxy of HTTPS_PROXY too'
+
 const reasons: Readonly<Record<string, Why>> = {
   ECONNREFUSED: nobody,
   ENOENT: nobody,
@@ -49,6 +58,7 @@ const reasons: Readonly<Record<string, Why>> = {
   EHOSTDOWN: noWay,
   ECONNRESET: closed,
   EPIPE: closed,
+  ERR_PROXY_TUNNEL: noTunnel,
   UND_ERR_SOCKET: closed,
   EPROTO: noTls,
   ERR_SSL_WRONG_VERSION_NUMBER: noTls,
@@ -67,6 +77,6 @@ export function whyUnreachable(error: unknown): Why {
   // If a host refuses on all of its addresses, the code is in the cause of the error.
   const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
   const why = code === undefined ? undefined : reasons[code]
-  if (why) return { says: `${why.says} (${code})`, next: why.next }
+  if (why) return { says: `${why.says} (${code})`, next: why.next + (isProxyUsed() ? proxyToo : '') }
   return { says: plain(code ?? message), next: '' }
 }
