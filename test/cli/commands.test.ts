@@ -18,6 +18,25 @@ test('prints help to standard output, or to standard error if a command is missi
   assert.match(bare.stderr, /^Usage: pinfold[\s\S]*login[\s\S]*repos[\s\S]*serve[\s\S]*migrate[\s\S]*complete/)
 })
 
+test('help about an unknown command exits with 64 and prints no other help', async () => {
+  const cases: [string[], string][] = [
+    [['help', 'nope'], "pinfold: unknown command 'nope'; pinfold --help lists the commands\n"],
+    [['nope', '--help'], "pinfold: unknown command 'nope'; pinfold --help lists the commands\n"],
+    [['help', 'repos', 'nope'], "pinfold: unknown command 'nope'; pinfold repos --help lists the commands\n"],
+    [['repos', 'nope', '-h'], "pinfold: unknown command 'nope'; pinfold repos --help lists the commands\n"],
+  ]
+  for (const [args, message] of cases) {
+    assert.deepEqual(await run(args), { code: 64, stdout: '', stderr: message })
+  }
+  for (const args of [
+    ['help', 'repos', 'list'],
+    ['tags', 'list', 'acme/web', '--help'],
+    ['help', 'config'],
+  ]) {
+    assert.equal((await run(args)).code, 0, args.join(' '))
+  }
+})
+
 test('every command and group in the table shows its summary in its help', async () => {
   for (const [path, summary] of Object.entries(summaries)) {
     const { code, stdout } = await run([...path.split(' '), '--help'])

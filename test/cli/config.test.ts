@@ -56,6 +56,21 @@ test('shows settings with their origin, stores them for this user only, and rese
   assert.equal(existsSync(it.file), false)
 })
 
+test('reads files that begin with a byte order mark, as editors on Windows write them', async () => {
+  using it = atHome()
+  mkdirSync(dirname(it.file), { recursive: true })
+  writeFileSync(it.file, '\ufeff{"output.format":"json"}\r\n')
+  assert.match(await it.done('view'), /^output\.format +json +file$/m)
+
+  const docker = dirname(it.file)
+  writeFileSync(it.file, '\ufeff{"auths":{}}')
+  const env = { DOCKER_CONFIG: docker, PINFOLD_API: 'https://registry.example.com' }
+  const { code, stderr } = await run(['docker', 'configure'], { env })
+  assert.equal(code, 0, stderr)
+  const helpers = { 'registry.example.com': 'pinfold' }
+  assert.deepEqual(JSON.parse(readFileSync(it.file, 'utf8')), { auths: {}, credHelpers: helpers })
+})
+
 test('refuses unknown keys and invalid values, and lists the valid ones', async () => {
   using it = atHome()
   for (const [args, says] of [

@@ -139,7 +139,7 @@ test("the user's default counts for a current option, and less than a former one
 test('refuses a missing value, or a value given with both the former and the current name', async () => {
   assert.equal((await parse('members', 'add', '--in', 'acme')).code, "missing required argument 'identity'")
   const both = await parse('members', 'add', 'ci', '--in', 'acme', '--parent', 'acme')
-  assert.equal(both.code, 'give --in once')
+  assert.equal(both.code, '--in and --parent have the same meaning; use only --in')
   const twice = await parse('members', 'add', 'ci', '--identity', 'ci', '--in', 'acme')
   assert.equal(twice.code, 'give identity once, without --identity')
 })

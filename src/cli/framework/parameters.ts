@@ -109,7 +109,7 @@ function readOption(sub: Program, spec: OptionSpec, values: Record<string, Optio
     const value = values[name]
     if (name !== key) delete values[name]
     if (value === undefined || name === key) continue
-    if (isGiven) throw usageError(`give ${flag} once`)
+    if (isGiven) throw usageError(`${flag} and ${shown} have the same meaning; use only ${flag}`)
     isGiven = true
     warn(shown, flag)
     values[key] = value

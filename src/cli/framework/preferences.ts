@@ -1,7 +1,8 @@
 // Preferences of a user for commands, in a file. Options and environment variables have priority over them.
+
 import { baseUrl, ConfigError } from '#config/basics.ts'
 import { CliError, exitCodes } from './cli-error.ts'
-import { readUserFile, type UserFiles, userFiles, writeUserFile } from './user-files.ts'
+import { parseUserJson, readUserFile, type UserFiles, userFiles, writeUserFile } from './user-files.ts'
 
 const formats = ['table', 'wide', 'json', 'id', 'terse', 'csv', 'markdown', 'tree', 'env', 'none']
 
@@ -85,7 +86,7 @@ export function checked(key: string, value: unknown): string {
 
 function objectOf(text: string): object | undefined {
   try {
-    const read: unknown = JSON.parse(text)
+    const read = parseUserJson(text)
     return typeof read === 'object' && read !== null && !Array.isArray(read) ? read : undefined
   } catch {
     return undefined

@@ -51,6 +51,7 @@ export async function runProgram(
   }
 
   try {
+    requireKnown(program, table, given)
     const hint = hintFor(table, words)
     if (hint !== undefined) throw usageError(`there is no command pinfold ${words[0]}\n${hint}`)
     await program.parseAsync(argv)
@@ -58,6 +59,28 @@ export async function runProgram(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     throw error
+  }
+}
+
+/** Throws for help about a command that does not exist. Commander would print the help of the group or the program. */
+function requireKnown(program: Program, table: CommandTable, given: readonly string[]): void {
+  const rest = given.slice(2)
+  const isOption = (word: string) => word.startsWith('-')
+  const named = rest[0] === 'help' ? rest.slice(1) : rest
+  if (rest[0] !== 'help' && !rest.includes('--help') && !rest.includes('-h')) return
+  const end = named.findIndex(isOption)
+  const words = named.slice(0, end < 0 ? undefined : end)
+  let group = program
+  for (const [i, word] of words.entries()) {
+    const path = words.slice(0, i).join(' ')
+    if (group.commands.length === 0 || table.usual[path] !== undefined) return
+    if (table.hints[word] !== undefined || table.former[words.slice(0, i + 2).join(' ')] !== undefined) return
+    const found = group.commands.find((sub) => sub.name() === word)
+    if (!found)
+      throw usageError(
+        `unknown command '${word}'; ${['pinfold', path, '--help'].join(' ').replace('  ', ' ')} lists the commands`,
+      )
+    group = found
   }
 }
 

@@ -186,3 +186,13 @@ function problemWith(path: string, what: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
   return failure(`${path} cannot be ${what}: ${code ?? message}`, error)
 }
+
+/** Text without the byte order mark, which editors and PowerShell on Windows write before UTF-8. */
+export function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, '')
+}
+
+/** Value of the JSON text of a file that a user may have edited. Throws SyntaxError. */
+export function parseUserJson(text: string): unknown {
+  return JSON.parse(withoutMark(text))
+}

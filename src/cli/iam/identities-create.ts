@@ -1,9 +1,11 @@
 // Commands that create identities. Options set the claims that tokens must have; shortcuts do this for common platforms.
+
 import { type Answer, apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Command, Commands, OptionSpec, Options, Terminal } from '../framework/command.ts'
 import { oneFormats, outputOf } from '../framework/outputs.ts'
+import { parseUserJson } from '../framework/user-files.ts'
 import { bodyOf, type Field, optionOf, shownOne } from '../framework/verbs.ts'
 import { parentOption } from './groups.ts'
 import { claimFields, findRole, identities } from './resources.ts'
@@ -268,7 +270,7 @@ async function readIdentity(file: string): Promise<object> {
     throw wrong(`cannot be read: ${error.code}`)
   })
   try {
-    const identity: unknown = JSON.parse(text)
+    const identity = parseUserJson(text)
     if (identity !== null && typeof identity === 'object' && !Array.isArray(identity)) return identity
   } catch {
     // The code below throws the error.

@@ -4,6 +4,7 @@ import { type Command, type Options, outputOption, type Terminal } from '../fram
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { jsonText, plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
+import { parseUserJson } from '../framework/user-files.ts'
 import { groupFor } from './import-advisories.ts'
 import { inputFiles } from './import-files.ts'
 
@@ -153,7 +154,7 @@ async function readHistories(path: string): Promise<Map<string, History[]>> {
 function tagsOf(file: string, text: string): unknown[] {
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = parseUserJson(text)
   } catch (error) {
     throw failure(`${file}: is not valid JSON`, error)
   }

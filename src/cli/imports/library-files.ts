@@ -1,7 +1,9 @@
 // Reader of library files, which have `ecosystem` and `packages` with versions. A version is text, or an object with properties.
 // For Java, each file of a version may be a separate entry.
+
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
+import { withoutMark } from '../framework/user-files.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 import { lineIn, linesOf } from './json-lines.ts'
 import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } from './library-record.ts'
@@ -30,7 +32,7 @@ export function readLibraries(file: string, text: string): LibraryFile {
 
   let document: Json
   try {
-    document = objectAt(parseUniqueJson(text), '')
+    document = objectAt(parseUniqueJson(withoutMark(text)), '')
   } catch (error) {
     const [, line = 1] = /\(line (\d+) /.exec((error as Error).message) ?? []
     refuse(Number(line), '', error instanceof WrongValue ? error.message : 'is not valid JSON')

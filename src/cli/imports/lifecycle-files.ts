@@ -1,6 +1,8 @@
 // Reader of product life cycles in the format of endoflife.date: answers of /api/v1/products/full or of a single product, and
 // records from which endoflife.date makes its pages.
+
 import { type Json, listAt, objectAt, textAt, WrongValue } from '../framework/json-values.ts'
+import { parseUserJson } from '../framework/user-files.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
 /** Reads a file. Returns the valid products, and the problems of the others. */
@@ -28,7 +30,7 @@ export function readLifecycles(file: string, text: string): { records: ImportRec
 function productsIn(text: string): readonly unknown[] {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseUserJson(text)
   } catch {
     throw new WrongValue('', 'is not valid JSON')
   }

@@ -1,6 +1,8 @@
 // Reader of OSV records (https://ossf.github.io/osv-schema). Ignores members that the API's vulnerability metadata does not have.
+
 import { readOsv as readRecord } from '#sources/osv.ts'
 import { WrongRecord } from '#sources/values.ts'
+import { parseUserJson } from '../framework/user-files.ts'
 import { toRecord } from '../vulnerabilities/vulnerabilities-sync.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
@@ -50,7 +52,7 @@ export function readOsv(file: string, text: string, lines: boolean, times: Commi
 
 function parse(text: string): Json {
   try {
-    return objectOf(JSON.parse(text), 'record')
+    return objectOf(parseUserJson(text), 'record')
   } catch (error) {
     if (error instanceof Wrong) throw error
     throw new Wrong('', 'is not valid JSON')

@@ -1,9 +1,11 @@
 // Configuration file of Docker, which podman, skopeo, crane and oras read as well.
+
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
+import { parseUserJson } from '../framework/user-files.ts'
 
 type DockerConfig = Record<string, unknown> & {
   credHelpers?: Record<string, string>
@@ -96,7 +98,7 @@ function read(file: string): DockerConfig {
     throw problemWith(file, 'read', error)
   }
   try {
-    const config: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
+    const config = parseUserJson(text.trim() === '' ? '{}' : text)
     if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config as DockerConfig
   } catch {
     // The code below throws the error.
