@@ -220,6 +220,8 @@ test('a pull, a tag update and a read of the tag history each need one index sea
     [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('time')), byTime],
     [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('time', undefined, false)), byTime],
     [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('tag')), ledgerKey],
+    [(reader) => history.listRecords(reader, 1, undefined, {}, recordPage('tag', ['b', 'z'], true)), ledgerKey],
+    [(reader) => history.listRecords(reader, 1, 'latest', {}, recordPage('time', undefined, false)), ledgerKey],
     [(reader) => history.listRecords(reader, 1, undefined, { from: 'a' }, recordPage('time', ['z', 'a'])), byTime],
     [(reader) => history.countRecords(reader, 1, undefined, {}, 10), byTime],
     [(reader) => history.countRecords(reader, 1, 'latest', {}, 10), ledgerKey],

@@ -1,5 +1,5 @@
 // SQL for the tables of rules, and for the tables of records that end.
-import { holding, type MadeList, madeBelow, madeList } from '#db/made-below.ts'
+import { holding, type MadeList, madeBelow, madeList, type Where } from '#db/made-below.ts'
 import { ident, join, quoted, type Reader, type Sql, sql, type Tx, type Value } from '#db/sql.ts'
 import { snakeCase } from '#lib/fields.ts'
 import type { DigestException, Ending, Holding, Rule, Scoped } from './rules.model.ts'
@@ -93,7 +93,7 @@ function scopedTable<T extends Scoped, F>(
   { table, json = [], toRow, fromRow: read }: Shape<T>,
   written: readonly string[],
   named: Named,
-  where: (filter: F) => Sql[],
+  where: Where<F>,
 ): ScopedTable<T, F> & { rowOf(one: T): Row } {
   const members = ['uid', 'scopeUid', ...written]
   const columns = join(

@@ -4,6 +4,7 @@ import { pageTail } from '#db/listing-beyond.ts'
 import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Page } from '#lib/lists/paging.ts'
+import { rootOf } from '#lib/uid.ts'
 import { type Follow, type FollowedTag, type FollowProgress, type FollowStatus, withStanding } from './follows.model.ts'
 import { type SyncStatus, syncStates } from './sync-states.model.ts'
 
@@ -46,16 +47,26 @@ export async function findFollowAlone(reader: Reader, repo: string): Promise<Fol
 
 /** A page of the mirrors below a group and one row more. The counts of queued fetches are left out. */
 export async function followsBelow(reader: Reader, place: string, page: Page): Promise<FollowStatus[]> {
-  const key = page.order.column === 'uid' ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
+  const isByUid = page.order.column === 'uid'
+  const key = isByUid ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
+  const inside = isByUid ? isBelow(place) : isInside(place)
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}, ${tagCount}, ${noFetches} FROM ${from}
-     WHERE ${isBelow(place)} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, [key, sql`f.repo_uid`])}`)
+     WHERE ${inside} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, [key, sql`f.repo_uid`])}`)
   return rows.map(fromRow)
 }
 
 export async function countFollowsBelow(reader: Reader, place: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM follows f WHERE ${isBelow(place)}`)
   return row?.total ?? 0
+}
+
+/** Same condition, for the indexes with the mirrors of an organization in order. Otherwise the database would sort the mirrors. */
+function isInside(place: string): Sql {
+  const root = rootOf(place)
+  const inRoot = sql`substr(f.repo_uid, 1, 40) = ${root}`
+  const uid = sql`(f.repo_uid || '')`
+  return place === root ? inRoot : sql`${inRoot} AND ${uid} > ${`${place}/`} AND ${uid} < ${`${place}0`}`
 }
 
 const isBelow = (place: string): Sql => sql`f.repo_uid > ${`${place}/`} AND f.repo_uid < ${`${place}0`}`
