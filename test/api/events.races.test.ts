@@ -260,3 +260,53 @@ test('lease renewals and stored results lock queues in the same order', {
   assert.equal((await beating).length, 2)
   assert.deepEqual(runs, { results: 1, beat: 1 })
 })
+
+test('stored results lock the queues of failed sinks in the order of subscriptions', {
+  skip: !onPostgres && 'an embedded database has one writer',
+}, async () => {
+  await using pinfold = await startPinfold()
+  const { app, seed } = pinfold
+  const org = await seed.group()
+  for (let i = 0; i < 2; i++) await seed.subscription(org.uid)
+  const rows = await app.db.all<{ id: number }>(sql`
+    UPDATE delivery_queues SET owner = ${node} RETURNING subscription_id AS id`)
+  const [first, second] = rows.map(({ id }) => id).sort((a, b) => a - b)
+  const results = createResults(app, node)
+  const progress = { checkpoint: () => undefined, saved() {} }
+  const fail = (subscription: number) =>
+    results.record(
+      {
+        ...{ subscription, delivery: 1, outcome: undefined, state: 0, nextTime: '' },
+        ...{ event: { event: 1, subject: '', createTime: '' }, time: '' },
+        sink: { failures: 1, until: '', resets: 0 },
+      },
+      progress,
+    )
+  const waiting = () =>
+    app.db.all(sql`SELECT 1 AS found FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`)
+  const lock = (tx: Tx, id: number) =>
+    tx.all(sql`SELECT 1 AS found FROM delivery_queues WHERE subscription_id = ${id} FOR UPDATE NOWAIT`)
+  const [isLocked, isBlocked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = app.db.tx(
+    async (tx) => {
+      await lock(tx, first!)
+      isLocked.resolve()
+      await isBlocked.promise
+      // If the batch held this lock, the two transactions would wait for each other.
+      await lock(tx, second!)
+    },
+    { isolation: 'rowLocks' },
+  )
+  await isLocked.promise
+  const stored = Promise.all([fail(second!), fail(first!)])
+  await eventually(waiting, (found) => found.length > 0)
+  isBlocked.resolve()
+  await holding
+  await stored
+  const failures = await app.db.all<{ failures: number }>(sql`SELECT failures FROM delivery_queues`)
+  assert.deepEqual(
+    failures.map((one) => one.failures),
+    [1, 1],
+  )
+  await results.close()
+})

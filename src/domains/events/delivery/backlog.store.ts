@@ -1,5 +1,6 @@
 // Queries for the events of a queue that have no delivery row yet. Progress of a queue consists of its position, and of the
 // subjects with untried events before that position. Also counts stored and pending deliveries.
+import { locking } from '#db/row-locks.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type OrderedEvent, orderedColumns } from './deliveries.store.ts'
@@ -160,7 +161,10 @@ export async function saveProgress(
 export async function wakeLeftLanes(tx: Tx): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET generation = generation + 1, due_time = ''
-     WHERE generation = served AND deleted = 0 AND subscription_id IN (SELECT subscription_id FROM delivery_lanes)`)
+     WHERE subscription_id IN (
+       SELECT subscription_id FROM delivery_queues
+        WHERE generation = served AND deleted = 0 AND subscription_id IN (SELECT subscription_id FROM delivery_lanes)
+        ORDER BY subscription_id ${locking(tx, 'alone')})`)
 }
 
 /** Number of untried events of such subjects up to `upTo`, by type, at most `most`. */

@@ -5,7 +5,14 @@ import type { Tx } from '#db/sql.ts'
 import { type NewEvent, newEvent, queueEvents } from '#domains/outbox/emit.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { ownCause } from '#lib/cause.ts'
-import { freeQueue, pauseQueue, releaseQueue, type SinkState, setSinkState } from '../routing/queues.store.ts'
+import {
+  freeQueue,
+  lockQueues,
+  pauseQueue,
+  releaseQueue,
+  type SinkState,
+  setSinkState,
+} from '../routing/queues.store.ts'
 import { insertDeliveries, lockRouting } from '../routing/routing.store.ts'
 import { trimDeliveries } from '../subscriptions/retention.store.ts'
 import type { Outcome } from './attempt.ts'
@@ -71,6 +78,8 @@ type Waiting = {
   entry?: Entry
   /** Queue whose progress is saved with this entry. */
   moved?: { subscription: number; progress: Progress; isReleased: boolean }
+  /** Queue that `write` changes. */
+  changes?: number
   resolve(value: unknown): void
 }
 
@@ -122,7 +131,12 @@ export function createResults(
     async record(entry, progress) {
       const { subscription } = entry
       const moved = { subscription, progress, isReleased: false }
-      const id = await add<number>({ entry, moved, write: (tx, written) => writeEntry(tx, app, entry, written.id) })
+      const id = await add<number>({
+        entry,
+        moved,
+        ...((entry.sink ?? entry.pause) && { changes: subscription }),
+        write: (tx, written) => writeEntry(tx, app, entry, written.id),
+      })
       if (entry.state === deliveryStates.waiting || id === 0) return id
       const count = (ended.get(subscription) ?? 0) + 1
       if (count >= keep.every) void trim(subscription)
@@ -133,9 +147,10 @@ export function createResults(
     release: (queue, dueTime, progress) =>
       add<boolean>({
         moved: { subscription: queue.subscription, progress, isReleased: true },
+        changes: queue.subscription,
         write: (tx, { isDone }) => releaseQueue(tx, { ...queue, isDone }, node, dueTime),
       }),
-    free: (subscription) => add<void>({ write: (tx) => freeQueue(tx, subscription, node) }),
+    free: (subscription) => add<void>({ changes: subscription, write: (tx) => freeQueue(tx, subscription, node) }),
     async close() {
       for (let tries = 0; tries < triesAtEnd && (flushing || batches.size > 0); tries++) {
         if (!flushing) flush()
@@ -230,11 +245,11 @@ async function wasWritten(tx: Tx, proof: Proof | undefined): Promise<boolean> {
 async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node: string): Promise<Tried> {
   const entries = batch.flatMap(({ entry }) => (entry ? [entry] : []))
   const isNew = new Set(entries.filter(({ delivery }) => delivery === 0).map(({ subscription }) => subscription))
-  // Queues are saved in the order in which `beat` locks them, to avoid a deadlock.
-  const toSave = [...moved]
-    .filter(([id, { checkpoint, isReleased }]) => checkpoint.isNews || isReleased || isNew.has(id))
-    .sort(([a], [b]) => a - b)
+  const toSave = [...moved].filter(
+    ([id, { checkpoint, isReleased }]) => checkpoint.isNews || isReleased || isNew.has(id),
+  )
   if (toSave.length > 0) await lockRouting(tx)
+  await lockQueues(tx, [...new Set([...toSave.map(([id]) => id), ...batch.flatMap(({ changes }) => changes ?? [])])])
   const saved = new Map<number, Saved>()
   for (const [id, { progress, checkpoint }] of toSave) {
     const isMine = (!checkpoint.isNews && !isNew.has(id)) || (await saveProgress(tx, id, node, checkpoint))

@@ -58,6 +58,17 @@ export function bumpQueues(
 
 const open = sql`generation <> served AND paused = 0`
 
+/**
+ * Locks queues in the order of their subscriptions. Each transaction that changes several queues locks them first, in this order,
+ * so that two of them do not deadlock.
+ */
+export async function lockQueues(tx: Tx, subscriptions: readonly number[]): Promise<void> {
+  if (subscriptions.length < 2) return
+  await tx.all(sql`
+    SELECT 1 AS found FROM delivery_queues WHERE subscription_id IN (${list(subscriptions)})
+     ORDER BY subscription_id ${locking(tx, 'alone')}`)
+}
+
 /** Queues that have work now, and queues with an owner. */
 export function unservedQueues(reader: Reader, now: string): Promise<QueueState[]> {
   return reader.all<QueueState>(sql`
@@ -86,8 +97,7 @@ export function claimQueue(tx: Tx, seen: QueueState, node: string): Promise<Owne
 }
 
 /**
- * Renews the leases of the server, and returns its queues. Locks rows in the order of subscriptions. The writer of results uses
- * the same order, so the two do not deadlock.
+ * Renews the leases of the server, and returns its queues. Locks rows in the order of subscriptions, as `lockQueues` does.
  */
 export function beat(tx: Tx, node: string): Promise<OwnedQueue[]> {
   return tx.all<OwnedQueue>(sql`
@@ -162,5 +172,8 @@ export async function resumeQueue(tx: Tx, subscription: number): Promise<void> {
 
 /** Releases all queues of a server that stops, so that other servers can take them at once. */
 export async function freeQueuesOf(tx: Tx, node: string): Promise<void> {
-  await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner = ${node}`)
+  await tx.run(sql`
+    UPDATE delivery_queues SET owner = ''
+     WHERE subscription_id IN (
+       SELECT subscription_id FROM delivery_queues WHERE owner = ${node} ORDER BY subscription_id ${locking(tx, 'alone')})`)
 }

@@ -4,7 +4,7 @@
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
+import { bumpQueues, type Got, lockQueues, type OwnedQueue } from './queues.store.ts'
 import * as store from './routing.store.ts'
 import { wants } from './type-patterns.ts'
 
@@ -37,6 +37,10 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
     events.map(({ id }) => id),
   )
   const wanting = await subscribersOf(app, tx, events)
+  await lockQueues(
+    tx,
+    wanting.map(({ id }) => id),
+  )
   const queues: OwnedQueue[] = []
   const bump = async (some: readonly store.Subscriber[], got: Got): Promise<void> => {
     const ids = some.map(({ id }) => id)
