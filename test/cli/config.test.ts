@@ -60,7 +60,7 @@ test('reads files that begin with a byte order mark, as editors on Windows write
   using it = atHome()
   mkdirSync(dirname(it.file), { recursive: true })
   writeFileSync(it.file, '\ufeff{"output.format":"json"}\r\n')
-  assert.match(await it.done('view'), /^output\.format +json +file$/m)
+  assert.match(await it.done('view', '-o', 'table'), /^output\.format +json +file$/m)
 
   const docker = dirname(it.file)
   writeFileSync(it.file, '\ufeff{"auths":{}}')
