@@ -98,7 +98,8 @@ function readValue(field: DescField, text: string, at: string): unknown {
     return readEnum(field.enum, /^\d{1,10}$/.test(text) ? Number(text) : text, at)
   if (field.fieldKind === 'message') {
     const read = textFormOf(field.message)
-    if (read) return read(text, at)
+    // In a query, + means a space. Before the offset of a timestamp, only + is possible, so it may be sent unencoded.
+    if (read) return read(text.replace(/ (\d\d:\d\d)$/, '+$1'), at)
   }
   if (field.fieldKind === 'list' && field.listKind === 'message') {
     const form = optionOf(field, query_form)

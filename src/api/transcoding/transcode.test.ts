@@ -195,6 +195,7 @@ test('reads query parameters in both spellings, with dots for nested fields', ()
     ['GET /registry/v2/tags?include_dates=false&includeEpochs=true', { includeDates: false, includeEpochs: true }],
     ['GET /registry/v2/tags?updated_since=1970-01-01T00:00:01Z', { updatedSince: { seconds: 1n } }],
     ['GET /registry/v2/tags?updated_since=1970-01-01T01:00:01%2B01:00', { updatedSince: { seconds: 1n } }],
+    ['GET /registry/v2/tags?updated_since=1970-01-01T01:00:01+01:00', { updatedSince: { seconds: 1n } }],
     ['GET /iam/v2/identities?relationship_type=RELATIONSHIP_TYPE_STATIC', { relationshipType: 2 }],
     ['GET /iam/v2/identities?relationshipType=2', { relationshipType: 2 }],
     ['GET /libraries/v2/artifacts/count?ecosystems=ECOSYSTEM_JAVA&ecosystems=2', { ecosystems: [1, 2] }],
