@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -96,6 +96,26 @@ test('configure-docker adds the helper and keeps the rest of the file', async ()
   writeFileSync(it.config, '[broken')
   const broken = await it.cli('docker', 'configure')
   assert.deepEqual([broken.code, readFileSync(it.config, 'utf8')], [78, '[broken'])
+})
+
+test('configure does not write an unchanged file, and keeps its owner', async () => {
+  using home = makeHome()
+  const folder = join(home.home, 'docker')
+  const file = join(folder, 'config.json')
+  mkdirSync(folder)
+  writeFileSync(file, '{"auths":{}}')
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(file, 1234, 1235)
+  const env = { ...home.env, DOCKER_CONFIG: folder, PINFOLD_API: 'https://registry.example.com' }
+  const configure = async () => {
+    const { code, stderr } = await run(['docker', 'configure'], { env })
+    assert.equal(code, 0, stderr)
+    return statSync(file)
+  }
+  const first = await configure()
+  assert.match(readFileSync(file, 'utf8'), /"registry\.example\.com": "pinfold"/)
+  if (isRoot) assert.deepEqual([first.uid, first.gid], [1234, 1235])
+  assert.equal((await configure()).ino, first.ino)
 })
 
 test('a pull token can be created and listed, pulls but does not push, and ends with its identity', async () => {

@@ -1,7 +1,17 @@
 // Files of a user. The configuration folder has one profile, the user's sessions and the preferences. The cache has a token for
 // each audience.
 import { randomUUID } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
@@ -147,11 +157,18 @@ export function writeUserFile(file: string, content: string): void {
   try {
     makePrivateFolder(dirname(file))
     writeFileSync(fresh, content, { mode: 0o600, flag: 'wx', flush: true })
+    keepOwner(file, fresh)
     renameSync(fresh, file)
   } catch (error) {
     rmSync(fresh, { force: true })
     throw problemWith(file, 'written', error)
   }
+}
+
+/** Gives `fresh` the owner of the file that it replaces. So sudo does not lock users out of their own files. */
+export function keepOwner(file: string, fresh: string): void {
+  const found = process.getuid?.() === 0 ? statSync(file, { throwIfNoEntry: false }) : undefined
+  if (found) chownSync(fresh, found.uid, found.gid)
 }
 
 function makePrivateFolder(folder: string): void {

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSyn
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
-import { parseUserJson } from '../framework/user-files.ts'
+import { keepOwner, parseUserJson } from '../framework/user-files.ts'
 
 type DockerConfig = Record<string, unknown> & {
   credHelpers?: Record<string, string>
@@ -65,14 +65,22 @@ export function usesCredentialHelper(file: string, registry: string): boolean {
   return read(file).credHelpers?.[registry] === 'pinfold'
 }
 
-/** Replaces the file. A concurrent reader gets either the old or the new content. */
+function textOf(config: DockerConfig): string {
+  return `${JSON.stringify(config, undefined, '\t')}\n`
+}
+
+/** Replaces the file, unless nothing changes. A concurrent reader gets either the old or the new content. */
 function change(file: string, edit: (config: DockerConfig) => DockerConfig): void {
   const config = read(file)
+  const text = textOf(edit(config))
+  // The file may be read-only if another tool manages it.
+  if (text === textOf(config)) return
   const place = real(file)
   const fresh = `${place}.${randomUUID()}`
   try {
     mkdirSync(dirname(place), { recursive: true, mode: 0o700 })
-    writeFileSync(fresh, `${JSON.stringify(edit(config), undefined, '\t')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    writeFileSync(fresh, text, { mode: 0o600, flag: 'wx', flush: true })
+    keepOwner(place, fresh)
     renameSync(fresh, place)
   } catch (error) {
     rmSync(fresh, { force: true })
