@@ -6,7 +6,7 @@ import { bounded, createGate, OutgoingError, type OutgoingLimits, type OutgoingO
 /** `secret` has headers that are sent only to the origin of the URL, not to the target of a redirect. */
 export type StreamRequest = { method: 'GET' | 'HEAD'; headers: Record<string, string>; secret: Record<string, string> }
 
-/** `chunks` throws an OutgoingError if the body is compressed or too long. */
+/** `chunks` decompresses the body. It throws an OutgoingError if the compression is damaged, or if the body is too long. */
 export type StreamAnswer = {
   status: number
   headers: IncomingHttpHeaders
@@ -20,8 +20,8 @@ export type StreamLimits = OutgoingLimits & {
   idleMs?: number
   /** Called before a request is redirected to another origin. If it throws, the request fails with that error. */
   pass?(url: URL): Promise<void>
-  /** If true, passes on the bytes as received, and ignores the content encoding of the response. */
-  raw?: boolean
+  /** `raw` passes on the bytes as received, and ignores the content encoding of the response. The default is `decode`. */
+  encoded?: 'decode' | 'raw'
 }
 
 export type OutgoingStreams = {
@@ -80,7 +80,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
       }
     },
     async stream(url, request, take, limits = {}) {
-      const { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass, raw } = limits
+      const { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass, encoded = 'decode' } = limits
       // Errors of `take` and `pass` are thrown unchanged, since they are not failures of the request.
       let thrown: { error: unknown } | undefined
       const ours = (error: unknown): never => {
@@ -91,7 +91,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
       const work = async (signal: AbortSignal) => {
         const { answer, origin } = await follow(gate.parse(url), request, idleMs, signal, passOn)
         try {
-          const { chunks } = bounded(answer, maxBytes, raw)
+          const { chunks } = bounded(answer, maxBytes, encoded)
           const given = { status: answer.statusCode ?? 0, headers: answer.headers, chunks: named(chunks), origin }
           return await take(given).catch(ours)
         } finally {

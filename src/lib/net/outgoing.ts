@@ -4,6 +4,7 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net'
+import { decoded, encodingsOf, isSupported } from './content-encoding.ts'
 import type { PrivateAddresses } from './private-addresses.ts'
 
 const explanations = {
@@ -15,6 +16,7 @@ const explanations = {
   status: 'the response status is not 200',
   redirect: 'the redirect is not allowed, or there were too many redirects',
   encoding: 'the response is compressed',
+  undecodable: 'the response has a damaged or unknown compression',
   'not-json': 'the response is not JSON',
   'not-text': 'the response is not UTF-8 text',
   unreachable: 'the host cannot be reached',
@@ -259,24 +261,42 @@ async function passBody(
   return { etag, lastModified, bytes: limited.read() }
 }
 
-/** Chunks of a body while it arrives. Throws if the body is larger than `maxBytes`. */
-export function bounded(answer: IncomingMessage, maxBytes: number, isRaw = false) {
+/** Ways to treat a body with a Content-Encoding: refuse it, decompress it, or pass it on as received. */
+export type EncodedBodies = 'refuse' | 'decode' | 'raw'
+
+/** Chunks of a body while it arrives. Throws if the body is larger than `maxBytes`, compressed or not. */
+export function bounded(answer: IncomingMessage, maxBytes: number, encoded: EncodedBodies = 'refuse') {
   let size = 0
-  const chunks = async function* () {
-    if (!isRaw && (answer.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+  const encodings = encodingsOf(answer.headers['content-encoding'])
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    const isEncoded = encoded !== 'raw' && encodings.length > 0
+    if (isEncoded && (encoded === 'refuse' || !isSupported(encodings))) {
       answer.destroy()
-      throw new OutgoingError('encoding')
+      throw new OutgoingError(encoded === 'refuse' ? 'encoding' : 'undecodable')
     }
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxBytes) {
-        answer.destroy()
-        throw new OutgoingError('too-large')
-      }
-      yield chunk
-    }
+    const counted = atMost(answer as AsyncIterable<Buffer>, maxBytes, answer, (read) => (size = read))
+    const failed = (cause: unknown): Error => new OutgoingError('undecodable', cause)
+    yield* isEncoded ? atMost(decoded(counted, encodings, failed), maxBytes, answer) : counted
   }
   return { chunks: chunks(), read: () => size }
+}
+
+async function* atMost(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  answer: IncomingMessage,
+  count: (size: number) => void = () => {},
+): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    count(size)
+    if (size > maxBytes) {
+      answer.destroy()
+      throw new OutgoingError('too-large')
+    }
+    yield chunk
+  }
 }
 
 function parseJson(body: Buffer): unknown {

@@ -1,5 +1,7 @@
 // Client for the registries of mirrors (distribution specification, "Pull"). Every request goes through `outgoing`, which checks
 // each address. Responses are limited in size and time. Only content whose digest was verified can be trusted.
+import { Newest } from '../caches/newest.ts'
+import { encodingsOf } from '../net/content-encoding.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
 import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
@@ -42,7 +44,8 @@ export type RegistryClient = {
   manifest(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<FetchedManifest | undefined>
   /**
    * Passes the chunks of a blob to `take`, without a check of the digest. `undefined` if the registry responds that there is
-   * none. `size` is the declared size, or undefined. Rejects with an UpstreamError, or with the error of `take`.
+   * none. `size` is the declared size, or undefined. If the response has a content encoding and `take` throws the UpstreamError
+   * `wrong-digest`, calls `take` again with other chunks. Rejects with an UpstreamError, or with the error of `take`.
    */
   blob<T>(
     upstream: Upstream,
@@ -51,8 +54,8 @@ export type RegistryClient = {
     take: TakeBlob<T>,
     options?: AskOptions,
   ): Promise<T | undefined>
-  /** Size of a blob, as declared by the registry. */
-  blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
+  /** Size of a blob, as declared by the registry. `none` if the registry responds that there is none. */
+  blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | 'none' | 'unknown'>
   /**
    * Digests of the referrers of a manifest. Reads pages until there are more than `most`. `undefined` if the registry does not
    * list referrers. `lost` is the reason why further pages could not be read.
@@ -89,11 +92,21 @@ const maxBlobBytes = 64 * 2 ** 30
 /** Longest wait for the rate limit of a token service, or of the target of a redirect. */
 const onTheWayMs = 5_000
 
-type Parts = ClientParts & { turns: HostTurns; headless: HeadlessTags }
+/** Limit on upstreams whose encoding of blobs is remembered. */
+const mostUpstreams = 1000
+type EncodedBlobs = 'raw' | 'decode'
+
+type Parts = ClientParts & {
+  turns: HostTurns
+  headless: HeadlessTags
+  /** Treatment of blobs with a content encoding, by upstream. */
+  encodedBlobs: Newest<string, EncodedBlobs>
+}
 export type ClientParts = { outgoing: OutgoingStreams; tokens: RegistryTokens; paces: HostPaces; now: () => number }
 
 export function createRegistryClient(given: ClientParts): RegistryClient {
-  const parts: Parts = { ...given, turns: createHostTurns(given.paces), headless: new HeadlessTags() }
+  const [turns, encodedBlobs] = [createHostTurns(given.paces), new Newest<string, EncodedBlobs>(mostUpstreams)]
+  const parts: Parts = { ...given, turns, headless: new HeadlessTags(), encodedBlobs }
   return {
     problemOf: parts.outgoing.problemOf,
     head: (upstream, path, reference, options) => headOf(parts, upstream, path, reference, options),
@@ -108,16 +121,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
       })
     },
 
-    async blob(upstream, path, digest, take, { timeoutMs = blobTimeoutMs, signal, patienceMs } = {}) {
-      const request = { method: 'GET', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
-      // Some servers declare the compression of a layer as a content encoding. The bytes are not decompressed, since the digest
-      // is that of the compressed layer.
-      const raw = { idleMs: blobIdleMs, maxBytes: maxBlobBytes, raw: true }
-      const limits = { timeoutMs, ...raw, ...(signal && { signal }) }
-      return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
-        return status === 404 ? undefined : take(chunks, sizeOf(headers['content-length']))
-      })
-    },
+    blob: (upstream, path, digest, take, options) => blobOf(parts, upstream, path, { digest, take }, options),
 
     async blobSize(upstream, path, digest, { timeoutMs = headTimeoutMs, signal, patienceMs } = {}) {
       const limits = { timeoutMs, idleMs: timeoutMs, ...(signal && { signal }) }
@@ -126,15 +130,15 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
         const request = { method, path: `blobs/${digest}`, accept: '*/*', patienceMs, also } as const
         return ask(parts, upstream, path, request, limits, async ({ status, headers }) => {
           if (status === 404) return 'none'
-          return status === 200 ? sizeOf(headers['content-length']) : undefined
+          const isSize = status === 200 && encodingsOf(headers['content-encoding']).length === 0
+          return isSize ? sizeOf(headers['content-length']) : undefined
         })
       }
       // Some pull-through registries respond 404 to HEAD for content that they would fetch for GET. So GET follows; its body is
       // not read.
       const answered = await sizeBy('HEAD')
       const size = typeof answered === 'number' ? answered : await sizeBy('GET')
-      if (size === undefined) throw new UpstreamError('malformed')
-      return size === 'none' ? undefined : size
+      return size ?? 'unknown'
     },
 
     referrers: (upstream, path, asked, options) => referrersOf(parts, upstream, path, asked, options),
@@ -204,6 +208,40 @@ async function headOf(
     if (answer.status === 304) return { digest: known!.digest }
     return { digest: await headless.read(tag, answer, (digest) => nameOf(upstream, path, digest)) }
   })
+}
+
+/**
+ * Fetches a blob. Some servers declare the compression of a layer as a content encoding, and some proxies really compress layers.
+ * Only the digest shows the difference. If the first treatment gives another digest, the blob is fetched again with the other
+ * one, which the next blob of the upstream begins with.
+ */
+async function blobOf<T>(
+  parts: Parts,
+  upstream: Upstream,
+  path: string,
+  { digest, take }: { digest: string; take: TakeBlob<T> },
+  { timeoutMs = blobTimeoutMs, signal, patienceMs }: AskOptions = {},
+): Promise<T | undefined> {
+  const request = { method: 'GET', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
+  const limits = { timeoutMs, idleMs: blobIdleMs, maxBytes: maxBlobBytes, ...(signal && { signal }) }
+  let isEncoded = false
+  const fetch = (encoded: EncodedBlobs) =>
+    ask(parts, upstream, path, request, { ...limits, encoded }, async ({ status, headers, chunks }) => {
+      isEncoded = encodingsOf(headers['content-encoding']).length > 0
+      // The declared size of an encoded response may be that of other bytes.
+      return status === 404 ? undefined : take(chunks, isEncoded ? undefined : sizeOf(headers['content-length']))
+    })
+  const first = parts.encodedBlobs.get(upstream.key) ?? 'raw'
+  try {
+    return await fetch(first)
+  } catch (error) {
+    const isOther = error instanceof UpstreamError && ['wrong-digest', 'malformed'].includes(error.reason)
+    if (!isOther || !isEncoded) throw error
+  }
+  const other = first === 'raw' ? 'decode' : 'raw'
+  const fetched = await fetch(other)
+  parts.encodedBlobs.set(upstream.key, other)
+  return fetched
 }
 
 async function referrersOf(
@@ -336,7 +374,8 @@ function failureOf(cause: unknown): UpstreamError {
   if (reason === 'too-large') return new UpstreamError('too-large', { cause })
   if (['private-address', 'redirect', 'insecure', 'bad-url'].includes(reason))
     return new UpstreamError('refused', { cause })
-  if (['not-json', 'not-text', 'encoding'].includes(reason)) return new UpstreamError('malformed', { cause })
+  if (['not-json', 'not-text', 'encoding', 'undecodable'].includes(reason))
+    return new UpstreamError('malformed', { cause })
   return new UpstreamError(status === 429 ? 'throttled' : 'unavailable', { cause, ...(status && { status }) })
 }
 

@@ -124,12 +124,20 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
   return sent ? 'sent' : isThere ? 'stored' : 'unknown'
 }
 
-/** Size in bytes of a blob that is not stored. Returns undefined if the upstream does not have it. */
+/**
+ * Size in bytes of a blob that is not stored. Fetches the blob if the upstream does not declare its size. Returns undefined if
+ * the upstream does not have it.
+ */
 export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<number | undefined> {
+  const { app, repo } = pulling
   const follow = await followOnDemand(pulling)
   if (!follow) return undefined
   const { upstream, path } = await askedBy(pulling, follow)
-  return pulling.app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
+  const size = await app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
+  if (size === 'none') return undefined
+  if (size !== 'unknown') return size
+  await bringBlob(pulling, digest)
+  return (await findRepoBlobs(app.db, repo.id, [digest]))[0]?.size
 }
 
 async function followOnDemand({ app, repo }: Pulling): Promise<FollowStatus | undefined> {
