@@ -3,7 +3,7 @@
 
 import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf'
 import { anyPack } from '@bufbuild/protobuf/wkt'
-import { isUnavailable } from '#db/unavailable.ts'
+import { isUnavailable, whyUnavailable } from '#db/unavailable.ts'
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -36,7 +36,7 @@ type RenderedDetail = { desc: DescMessage; typeName: string; message: Message }
  */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  if (isUnavailable(error)) return unavailable('the database is unavailable; retry later', error)
+  if (isUnavailable(error)) return unavailable(whyUnavailable(error), error)
   return new AppError('INTERNAL', 'internal error; the server log has the cause under the request ID of this error', {
     cause: error,
   })

@@ -1,11 +1,17 @@
 /** PostgreSQL's error code for a write on a read-only server, such as a standby or a server in recovery. */
 export const readOnly = '25006'
 
+/** PostgreSQL's error code for a write on a full disk. */
+export const diskFull = '53100'
+const noMemory = '53200'
+/** SQLite's primary result code `SQLITE_FULL`. */
+const sqliteFull = 13
+
 // Error codes of Node and PostgreSQL for a database that is temporarily unavailable.
 const codes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
-  // shutdown, crash, startup, no free connection slot, disk full, out of memory
-  ...['57P01', '57P02', '57P03', '53300', '53100', '53200', '53000'],
+  // shutdown, crash, startup, no free connection slot, a full disk, no memory, an error of the disk
+  ...['57P01', '57P02', '57P03', '53300', diskFull, noMemory, '53000', '58030'],
   readOnly,
   // time limit of a statement, of a transaction, or of the time between two statements
   ...['57014', '25P03', '25P04', '57P05'],
@@ -14,7 +20,7 @@ const codes = new Set([
 ])
 
 // SQLite's primary result codes `SQLITE_BUSY`, `SQLITE_IOERR` and `SQLITE_FULL`.
-const results = new Set([5, 10, 13])
+const results = new Set([5, 10, sqliteFull])
 
 /** Advice for the operator if PostgreSQL is running but refuses the connection. `undefined` for every other error. */
 export function whyRefused(error: unknown): string | undefined {
@@ -31,6 +37,23 @@ export function whyRefused(error: unknown): string | undefined {
 /** True if the database refused a statement because it is read-only. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === readOnly
+}
+
+/** True if a write failed in either engine because the disk of the database is full. */
+export function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
+  return code === diskFull || (code === 'ERR_SQLITE_ERROR' && (Number(errcode) & 0xff) === sqliteFull)
+}
+
+/** Text for users about an error for which `isUnavailable` is true. */
+export function whyUnavailable(error: unknown): string {
+  if (isDiskFull(error)) {
+    return 'the request failed, because the disk of the database is full; retry after the operator has freed space'
+  }
+  const { code } = error as { code?: unknown }
+  if (code === noMemory) return 'the request failed, because the database server has no memory left; retry later'
+  return 'the database is unavailable; retry later'
 }
 
 /** True if an error of either engine means that the database is temporarily unavailable. */

@@ -1,7 +1,7 @@
 // Entry point for scanner reports that are too large for a response of the API: `/downloads/reports/TICKET`. The API issues the
 // ticket, and no other credential is needed.
 
-import { isUnavailable } from '#db/unavailable.ts'
+import { isUnavailable, whyUnavailable } from '#db/unavailable.ts'
 import { rawReportPath } from '#domains/scanning/image-findings/reports.model.ts'
 import { openRaw } from '#domains/scanning/reports/raw-reports.service.ts'
 import { answer } from '#edge/answer.ts'
@@ -61,7 +61,7 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
 type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 function refusalOf(thrown: unknown): Refusal {
-  const error = isUnavailable(thrown) ? unavailable('the database is unavailable; retry later', thrown) : thrown
+  const error = isUnavailable(thrown) ? unavailable(whyUnavailable(thrown), thrown) : thrown
   if (!(error instanceof AppError)) {
     const message = 'internal error; the server log has the cause under the request ID of this response'
     return { status: 500, message, headers: {}, cause: error }

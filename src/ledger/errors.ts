@@ -1,5 +1,5 @@
 // Error responses of the transparency logs, as plain text. Clients of logs evaluate only the status.
-import { isUnavailable } from '#db/unavailable.ts'
+import { isUnavailable, whyUnavailable } from '#db/unavailable.ts'
 import { AppError, retryHeaders } from '#lib/errors.ts'
 
 /** Error response. `cause` is only for the log. */
@@ -9,7 +9,7 @@ export function refusalOf(error: unknown): Refusal {
   if (isUnavailable(error)) {
     return {
       status: 503,
-      message: 'the database is unavailable; retry later',
+      message: whyUnavailable(error),
       headers: { 'retry-after': '1' },
       cause: error,
     }

@@ -1,6 +1,6 @@
 // Errors in the JSON of the OCI distribution specification: { errors: [{ code, message, detail }] }. Each code has a default
 // status.
-import { isUnavailable } from '#db/unavailable.ts'
+import { isUnavailable, whyUnavailable } from '#db/unavailable.ts'
 import { AppError, codes, retryHeaders } from '#lib/errors.ts'
 
 /** Codes of the distribution specification, "Error Codes", and of the token specification (UNAUTHORIZED, DENIED). */
@@ -89,7 +89,7 @@ export function toOciError(error: unknown): OciError {
   if (error instanceof OciError) return error
   if (isUnavailable(error)) {
     const options = { headers: { 'retry-after': '1' }, cause: error }
-    return new OciError('UNAVAILABLE', 'the database is unavailable; retry later', options)
+    return new OciError('UNAVAILABLE', whyUnavailable(error), options)
   }
   if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
   // The client has disconnected, so nobody reads the response. The status appears in the log and in the metrics.

@@ -1,5 +1,5 @@
 // Errors of SCIM (RFC 7644, 3.12).
-import { isUnavailable } from '#db/unavailable.ts'
+import { isUnavailable, whyUnavailable } from '#db/unavailable.ts'
 import { AppError, retryHeaders } from '#lib/errors.ts'
 
 /** Values of `scimType` in errors about invalid requests (RFC 7644, table 9). */
@@ -41,7 +41,7 @@ export function wrong(scimType: ScimType, detail: string): ScimError {
 export function toScimError(error: unknown): ScimError {
   if (error instanceof ScimError) return error
   if (isUnavailable(error)) {
-    return new ScimError(503, 'the database is unavailable; retry later', {
+    return new ScimError(503, whyUnavailable(error), {
       headers: { 'retry-after': '1' },
       cause: error,
     })

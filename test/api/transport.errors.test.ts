@@ -305,6 +305,22 @@ test('without its database, the server is alive, not ready, and returns UNAVAILA
   assert.deepEqual([ready.status, ready.text], [503, 'the database is unavailable\n'])
 })
 
+test('names the full disk of its database in responses and in the health check', async () => {
+  const logged = captureLog()
+  const full = Object.assign(new Error('could not extend file "base/5/1": No space left on device'), { code: '53100' })
+  await using server = await serve({}, { log: logged.log, db: brokenDb(full) })
+  using client = openGrpc(server.port)
+
+  const text = 'the request failed, because the disk of the database is full; retry after the operator has freed space'
+  const rest = await server.operator.get(`/registry/v2/repos/${repo.uid}`)
+  assert.deepEqual([rest.status, rest.body.code, rest.body.message], [503, 14, text])
+  assert.equal(rest.headers.get('retry-after'), '1')
+  const rpc = await client.call(getRepo, create(getRepo.input, { uid: repo.uid }), { token: server.token })
+  assert.deepEqual([rpc.code, rpc.message], [14, text])
+  const ready = await server.operator.get('/readyz')
+  assert.deepEqual([ready.status, ready.text], [503, 'the disk of the database is full\n'])
+})
+
 test('an overloaded server returns a retry time, and logs no error', async () => {
   const logged = captureLog()
   const tooMuch = busy('all connections to the database are in use', new Error('timeout exceeded'))

@@ -9,9 +9,12 @@ export type Times = WatchTimes & {
   answerMs: number
   /** Longest wait for the response to a health check or a heartbeat, in milliseconds. */
   quickMs: number
+  /** Time after a write on a full disk for which health checks fail in any case, in milliseconds. */
+  fullMs: number
 }
 
-export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 3000, watchMs: 1000, sparedMs: 10_000 }
+const watchTimes: WatchTimes = { silentMs: 3000, watchMs: 1000, sparedMs: 10_000 }
+export const defaultTimes: Times = { ...watchTimes, answerMs: 35_000, quickMs: 5000, fullMs: 10_000 }
 
 /** Longest wait for a new connection, which tests whether the server still responds, in milliseconds. */
 const freshMs = 2000

@@ -8,6 +8,7 @@ import { compile, type Db, type Reader, type Sql, type Tx, type TxOptions } from
 import { isReadOnly } from '../unavailable.ts'
 import { type Connections, defaultTimes, openConnections, type Times } from './connections.ts'
 import { Crowded, createCrowds } from './crowds.ts'
+import { createFullDisk } from './full-disk.ts'
 import { noSession } from './pooler.ts'
 import { defaultPoolSize, isPooledUrl, poolConfig } from './postgres-config.ts'
 import { requireWritable, withReason } from './read-only.ts'
@@ -33,11 +34,13 @@ export type PostgresOptions = { poolSize?: number; waitMs?: number; times?: Part
  */
 export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   const isPooled = isPooledUrl(url)
-  const connections = openConnections(poolConfig(url, options), isPooled, { ...defaultTimes, ...options.times })
+  const times = { ...defaultTimes, ...options.times }
+  const connections = openConnections(poolConfig(url, options), isPooled, times)
   const { limits, send } = connections
   const guard = createGuard('postgres')
   const commits = createCommits()
   const toQuery = createQueries()
+  const fullDisk = createFullDisk(connections, times.fullMs)
   const counts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map<string, number>() }
   const transact = createTransactions({ send, toQuery, guard, commits, counts })
   const mostInside = Math.max(1, (options.poolSize ?? defaultPoolSize) - keptFree)
@@ -45,12 +48,19 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
 
   async function read<T>(method: string, query: Sql, limit: TimeLimit): Promise<T[]> {
     guard.outside(method)
-    return (await counted(readOnce(connections, toQuery(query), limit))).rows
+    return (await noted(counted(readOnce(connections, toQuery(query), limit)))).rows
   }
 
   async function counted<T>(asked: Promise<T>): Promise<T> {
     return await asked.catch((error: unknown) => {
       if (isBusy(error)) counts.refused++
+      throw error
+    })
+  }
+
+  async function noted<T>(asked: Promise<T>): Promise<T> {
+    return await asked.catch((error: unknown) => {
+      fullDisk.note(error)
       throw error
     })
   }
@@ -76,7 +86,12 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   async function inTx<T>(work: (tx: Tx) => Promise<T>, options: TxOptions, limit: TimeLimit): Promise<T> {
     guard.outside('tx')
     counts.transactions++
-    return await counted(inTurn(work, options, limit))
+    return await noted(counted(inTurn(work, options, limit)))
+  }
+
+  async function isReady(client: pg.PoolClient): Promise<void> {
+    await requireWritable(connections, client)
+    await fullDisk.require(client)
   }
 
   return {
@@ -95,7 +110,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     },
     onCommit: commits.listen,
     plan: (query) => withClient(connections, limits.usual, (client) => explain(connections, client, query)),
-    ping: () => counted(withClient(connections, limits.quick, (client) => requireWritable(connections, client))),
+    ping: () => counted(withClient(connections, limits.quick, isReady)),
     stats: () => ({ ...counts }),
     close: connections.close,
   }

@@ -12,7 +12,7 @@ import { createGuard } from '../guard.ts'
 import { migrate } from '../migrate.ts'
 import { openDb } from '../open.ts'
 import { type Db, raw, sql } from '../sql.ts'
-import { isUnavailable } from '../unavailable.ts'
+import { isDiskFull, isUnavailable, whyUnavailable } from '../unavailable.ts'
 
 async function open(checkpoints?: 'server' | 'external') {
   await using opening = new AsyncDisposableStack()
@@ -191,7 +191,7 @@ test('reports a full disk as unavailable, and works again afterwards', async () 
   const big = db.tx((tx) => tx.run(sql`INSERT INTO items (name, body) VALUES ('big', ${new Uint8Array(100_000)})`))
   const results = await Promise.allSettled([insert(db, 'a'), big, insert(db, 'c')])
   for (const r of results) assert.ok(r.status === 'fulfilled' || isUnavailable(r.reason), String(r.status))
-  await assert.rejects(big, /full/)
+  await assert.rejects(big, (error) => isDiskFull(error) && /disk of the database is full/.test(whyUnavailable(error)))
   await limit(1_000_000)
   await insert(db, 'z')
   const told = results.filter((r) => r.status === 'fulfilled').length
