@@ -29,7 +29,7 @@ export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nob
   const database = `postgres://pinfold:wrong@127.0.0.1:${strict.port}/pinfold`
   const mistakes: Mistake[] = [
     {
-      title: 'The database has another password',
+      title: 'A wrong database password',
       shown: 'PINFOLD_MASTER_KEY=… pinfold serve --database postgres://pinfold:wrong@127.0.0.1/pinfold',
       code: 78,
       says: /password authentication failed/,
@@ -37,7 +37,7 @@ export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nob
       play: () => cli(['serve', '--database', database], { PINFOLD_MASTER_KEY: 'a'.repeat(64) }),
     },
     {
-      title: 'The data folder belongs to somebody else',
+      title: 'The data folder belongs to another user',
       shown: 'pinfold serve --data data',
       code: 1,
       says: /cannot be written: EACCES/,
@@ -45,7 +45,7 @@ export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nob
       play: () => serveInForeignFolder(join(folder, 'data'), nobody),
     },
     operator(
-      'A bad name of a tag',
+      'An invalid tag name',
       'tags create acme/app:not/a/tag sha256:0',
       64,
       /not\/a\/tag is not a valid tag/,
@@ -142,7 +142,7 @@ async function playFullDisk(folder: string): Promise<Run> {
 }
 
 const inTheClear: Omit<Mistake, 'play'> = {
-  title: 'http to a server that speaks TLS',
+  title: 'HTTP to a server with TLS',
   shown: 'PINFOLD_API=http://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 1,
   says: /this port requires TLS/,
@@ -150,7 +150,7 @@ const inTheClear: Omit<Mistake, 'play'> = {
 }
 
 const notTrusted: Omit<Mistake, 'play'> = {
-  title: 'A certificate that nobody has signed',
+  title: 'A self-signed certificate',
   shown: 'PINFOLD_API=https://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 69,
   says: /this machine does not trust its certificate/,
@@ -172,7 +172,7 @@ async function playTls(folder: string, env: Env, scheme: string): Promise<Run> {
 }
 
 const wrongTls: Omit<Mistake, 'play'> = {
-  title: 'https to a server that does not speak TLS',
+  title: 'HTTPS to a server without TLS',
   shown: 'PINFOLD_API=https://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 69,
   says: /does not use TLS/,
@@ -188,7 +188,7 @@ async function playHttpsToHttp(env: Env): Promise<Run> {
 }
 
 const proxied: Omit<Mistake, 'play'> = {
-  title: 'A proxy in front, and no URL in the settings',
+  title: 'A proxy, and no URL in the settings',
   shown: 'docker pull registry.example.com/acme/app    # and the log of the server',
   code: 0,
   says: /clients use an unknown host name/,

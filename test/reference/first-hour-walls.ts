@@ -12,7 +12,7 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'Organizations, folders, repositories, roles, role bindings, invitations, providers',
     "There was `curl`: `unknown command 'iam'`",
-    '`pinfold iam` and `pinfold images`, with names ([commands](reference/commands.md))',
+    'Commands with names, such as `pinfold orgs create acme` ([commands](reference/commands.md))',
   ],
   [
     'A password for a laptop or a cron job',
@@ -55,36 +55,37 @@ const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
 /** Earlier answers to the mistake of a title, of the program or of the API where there was no command. */
 const answers: Readonly<Record<string, string>> = {
   'The data folder is a file': "EEXIST: file already exists, mkdir 'file'",
-  'A misspelt setting': 'PINFOLD_LISTN is not a setting',
-  'The database is away': 'the database is not available: connect ECONNREFUSED 127.0.0.1:1',
+  'A misspelled setting': 'PINFOLD_LISTN is not a setting',
+  'The database is unavailable': 'the database is not available: connect ECONNREFUSED 127.0.0.1:1',
   'A wrong data folder': 'nothing; `pinfold token --data data/typo` made the folder, and a token that no server took',
   'The server is not running': 'http://127.0.0.1:8082 cannot be reached: ECONNREFUSED',
-  'Nobody is signed in':
+  'Not signed in':
     'not signed in: run pinfold login --identity UID, or set PINFOLD_IDENTITY where the platform gives a token',
   'The token of another server': 'the token is not one that this server issued',
-  'A token that is none': 'the token is not one that this server issued',
-  'A missing right': 'the caller does not hold the required capabilities',
-  'A push without the right': 'denied: access to the repository is denied',
-  'The same, by whoever runs the server': 'denied: the caller may not create the repository',
-  'A push without an organisation': 'name invalid: the name of the repository is not valid',
+  'A value that is not a token': 'the token is not one that this server issued',
+  'A missing permission': 'the caller does not hold the required capabilities',
+  'A push without permission': 'denied: access to the repository is denied',
+  'A push to the wrong organization, by the operator': 'denied: the caller may not create the repository',
+  'A push without an organization': 'name invalid: the name of the repository is not valid',
   'An unknown role': 'Invalid argument: role_uid: is not a uid',
   'A name that is taken': 'iam.pinfold.dev/Group acme already exists: an organisation has this name',
-  'A history of a tag that never was': 'nothing but the head of an empty table, with exit code 0',
-  'Deletion of what is not empty': 'the group still has repos below it; the group still has identities below it',
-  'The data folder belongs to somebody else': "EACCES: permission denied, open 'data/serve.lock'",
-  'https to a server that does not speak TLS': 'https://127.0.0.1:8443 cannot be reached: ERR_SSL_WRONG_VERSION_NUMBER',
-  'A proxy in front, and no URL in the settings':
+  'The history of an unknown tag': 'nothing but the head of an empty table, with exit code 0',
+  'The deletion of an organization that is not empty':
+    'the group still has repos below it; the group still has identities below it',
+  'The data folder belongs to another user': "EACCES: permission denied, open 'data/serve.lock'",
+  'HTTPS to a server without TLS': 'https://127.0.0.1:8443 cannot be reached: ERR_SSL_WRONG_VERSION_NUMBER',
+  'A proxy, and no URL in the settings':
     'nothing; docker was sent to 127.0.0.1 of its own machine for a token, and failed there',
 }
 
-/** The line below an answer with what it was at first; empty where it read as it does now, or nobody had tried. */
+/** Line with the former answer. Empty if the answer is the same or was not recorded. */
 export function beforeOf(title: string): string {
   const was = answers[title]
   if (was === undefined) return ''
   return was.startsWith('nothing') ? `\nAt first it said ${was}.\n` : `\nAt first it said \`${was}\`.\n`
 }
 
-/** The chapter about all walls; throws where an answer belongs to no mistake that is played. */
+/** Section about former obstacles. Throws if a former answer belongs to no section. */
 export function wallsOf(titles: readonly string[]): string {
   const lost = Object.keys(answers).filter((title) => !titles.includes(title))
   if (lost.length > 0) throw new Error(`no mistake is called ${lost.join(', ')}`)
