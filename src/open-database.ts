@@ -139,7 +139,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
     if (state === 'none') throw new NotServedYet(`${none}: it has no tables`)
     if (state === 'old') {
       throw new Error(
-        'the database has the schema of an earlier version; start the server or run pinfold migrate first',
+        'the database has the schema of an earlier version; make a backup with that version, then run pinfold migrate or start the server',
       )
     }
     const sealer = await findKey(config, db)

@@ -45,8 +45,10 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
 /** Throws unless the store belongs to the database. Never links them, unlike the start of a server. */
 export async function requireOwn(db: Db, blobs: Blobs): Promise<void> {
   const found = parseId(await blobs.readId())
-  const isOwn =
-    found?.database === (await readFact(db, 'database_id')) && found?.id === (await readFact(db, 'blob_folder_id'))
+  const database = await readFact(db, 'database_id')
+  if (database === undefined)
+    throw new Error('the database has no blob store yet; start the server, which connects the two, and try again')
+  const isOwn = found?.database === database && found.id === (await readFact(db, 'blob_folder_id'))
   if (!isOwn) throw new Error('the blob store does not belong to this database; set --blobs to the store that does')
 }
 
