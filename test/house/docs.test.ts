@@ -49,6 +49,14 @@ test('the README has a link to every tour, and a test runs every tour', () => {
   }
 })
 
+test('a test runs every guide', () => {
+  const tests = globSync('test/cli/guides*.test.ts', { cwd: root }).map(read).join('')
+  const missing = globSync('docs/guides/*.md', { cwd: root }).filter((guide) => {
+    return !tests.includes(`'${guide}'`) && !tests.includes(`readGuide('${basename(guide, '.md')}')`)
+  })
+  assert.deepEqual(missing, [])
+})
+
 test('source files named in the documentation exist', () => {
   const missing = pages.flatMap((page) => {
     const named = [...read(page).matchAll(/`([a-z][\w.-]*(?:\/[\w.-]+)+\.ts)`/g)].map((match) => match[1]!)
