@@ -34,7 +34,7 @@ PINFOLD_LISTEN=127.0.0.1:9000 pinfold serve --data /srv/pinfold
 ${groups.join('\n')}
 ## Settings of client commands
 
-Commands that call a server, such as \`pinfold auth\`, \`identities\`, \`images\` and \`events\`, read these variables:
+Commands that call a server, such as \`pinfold login\`, \`identities\`, \`images\` and \`events\`, read these variables:
 
 | Variable | Meaning |
 | --- | --- |

@@ -130,15 +130,21 @@ test('the restore test in the backup guide works as written', async (t) => {
   assert.equal(checked!.filter((line) => /^\w+: \d+ examined, all right/.test(line)).length, 18)
 })
 
-/** The commands in the shell blocks of a page, with their words and options. */
+/** Page with a table of former names of commands. */
+const formerNames = 'docs/reference/cli.md'
+
+/** The commands in the shell blocks and code spans of a page, with their words and options. */
 function commandsOf(page: string): string[][] {
   const text = readFileSync(page, 'utf8').replaceAll(/\\\n\s*/g, '')
   const blocks = [...text.matchAll(/^ *```(?:sh)?\n([\s\S]*?)^ *```$/gm)].map((match) => match[1]!)
-  return blocks.flatMap((block) =>
+  const prose = text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+  const spans = [...prose.matchAll(/`(?:bin\/)?pinfold ([a-z][^`]*)`/g)].map((match) => match[1]!.trim().split(/\s+/))
+  const written = blocks.flatMap((block) =>
     [...block.matchAll(/(?<!helm install )(?<=^|[\s($])(?:bin\/)?pinfold ([a-z][^\n|;&#)]*)/gm)].map((match) =>
       match[1]!.trim().split(/\s+/),
     ),
   )
+  return page === formerNames ? written : [...written, ...spans]
 }
 
 // Contains intended mistakes.
