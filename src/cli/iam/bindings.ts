@@ -5,6 +5,7 @@ import { usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { sessionOptions } from '../framework/session.ts'
+import { removeTokens, userFiles } from '../framework/user-files.ts'
 
 type PendingBinding = {
   uid: string
@@ -42,8 +43,10 @@ const answer = (verb: 'accept' | 'refuse'): Command =>
       check({ uid }) {
         if (!isUid(String(uid))) throw usageError(`${uid} is not a uid; pinfold invitations pending shows the uids`)
       },
-      async run(api, { uid }) {
+      async run(api, { uid }, { env }) {
         const { acceptedUids = [] } = await api.call('POST', `${base}/${uid}:${verb}`, {})
+        // Stored tokens do not have the new roles.
+        if (verb === 'accept') removeTokens(userFiles(env))
         return { text: acceptedUids as string[] }
       },
     },
