@@ -39,6 +39,7 @@ test('names the bindings that give a capability, and the group that each is inhe
     ],
     sufficientRoles: [],
     grantors: [],
+    groupRoles: [],
   })
   assert.equal((await explain(owner, team.uid, uid)).bindings[1].inherited, false)
   // The explanation agrees with the result of a real request.

@@ -241,6 +241,6 @@ function sessionOf(identityUid: string): Session {
   const texts = { provider: '', organization: '', upstreamSid: '', externalId: '', source: '', userAgent: '' }
   const times = { createTime: later, lastUsedTime: later, endTime: later, expireTime: later, authTime: 0 }
   const profile = { name: '', picture: '', email: '', emailVerified: false }
-  const granted = new Map<string, bigint>()
-  return { uid: newUid(identityUid), identityUid, kind: 'browser', ...texts, ...times, act: {}, profile, granted }
+  const roles = { granted: new Map<string, bigint>(), groupRoles: [] }
+  return { uid: newUid(identityUid), identityUid, kind: 'browser', ...texts, ...times, act: {}, profile, ...roles }
 }

@@ -90,6 +90,7 @@ async function signSomebodyIn({ app }: Pinfold): Promise<void> {
     act: {},
     profile,
     granted: new Map(),
+    groupRoles: [],
     source: text,
     userAgent: text,
   }

@@ -37,6 +37,9 @@ const explanations = {
   notAllowed: 'Not allowed: the identity has no role with this permission.',
   noBindingsOfIdentity: 'The identity has no role here or in a group above, or it does not exist.',
   bindings: 'Role bindings',
+  rolesOfExternalGroups: 'Roles from external groups, in current sessions',
+  provisionedGroup: 'provisioned over SCIM',
+  sentGroup: 'sent at the sign-in',
   effect: 'Effect',
   effects: {
     EFFECT_UNSPECIFIED: 'unknown',

@@ -6,9 +6,11 @@ import { plain, table } from '../framework/plain-text.ts'
 import { placeNamed } from '../registry/rules.ts'
 
 type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
+type GroupRole = Binding & { externalGroupId?: string; provisioned?: boolean }
 type Explanation = {
   allowed?: boolean
   bindings?: Binding[]
+  groupRoles?: GroupRole[]
   sufficientRoles?: { name: string }[]
   grantors?: { identityUid: string; name: string; roleName: string }[]
 }
@@ -54,10 +56,21 @@ export const formerExplain: Command = {
   options: explain.options.filter(({ flags }) => flags !== '--in <scope>'),
 }
 
-function linesOf({ allowed, bindings = [], sufficientRoles = [], grantors = [] }: Explanation, what: string): string[] {
+function linesOf(
+  { allowed, bindings = [], groupRoles = [], sufficientRoles = [], grantors = [] }: Explanation,
+  what: string,
+): string[] {
   const rows = bindings.map(({ groupUid, groupName, roleName, effect }) => {
     return [plain(roleName || '(not shown)'), plain(groupName || groupUid), effects[effect] ?? plain(effect)]
   })
+  for (const { externalGroupId = '', provisioned, groupUid, groupName, roleName, effect } of groupRoles) {
+    const group = `external group ${externalGroupId || '(not shown)'}, ${provisioned ? 'provisioned over SCIM' : 'sent at the sign-in'}`
+    rows.push([
+      plain(roleName || '(not shown)'),
+      plain(groupName || groupUid),
+      plain(`${effects[effect] ?? effect} (${group})`),
+    ])
+  }
   const lines = [allowed ? `yes: ${what}` : `no: ${what}`]
   if (rows.length > 0) lines.push(...table([['ROLE', 'SCOPE', 'EFFECT'], ...rows]))
   else lines.push('the identity has no role in this scope or above it')

@@ -97,6 +97,7 @@ import { migration as planUpdateTimes } from './0148-expand-plan-update-times.ts
 import { migration as scimGroups } from './0149-expand-scim-groups.ts'
 import { migration as imagesWithoutPackages } from './0150-expand-images-without-packages.ts'
 import { migration as listOrders } from './0151-expand-list-orders.ts'
+import { migration as sessionGroupRoles } from './0152-expand-session-group-roles.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -198,4 +199,5 @@ export const migrations: readonly Migration[] = [
   scimGroups,
   imagesWithoutPackages,
   listOrders,
+  sessionGroupRoles,
 ]

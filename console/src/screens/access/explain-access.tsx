@@ -75,12 +75,12 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
   })
   return (
     <Shown of={read}>
-      {({ allowed, bindings, sufficientRoles, grantors }) => (
+      {({ allowed, bindings, groupRoles, sufficientRoles, grantors }) => (
         <>
           <Note kind={allowed ? 'good' : 'warn'}>
             <strong>{allowed ? words.allowed : words.notAllowed}</strong>
           </Note>
-          {bindings.length === 0 && <p>{words.noBindingsOfIdentity}</p>}
+          {bindings.length + groupRoles.length === 0 && <p>{words.noBindingsOfIdentity}</p>}
           {bindings.length > 0 && (
             <Table
               caption={words.bindings}
@@ -90,6 +90,34 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
                 { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.noAccess}</bdi> },
                 { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
                 { title: words.scope, cell: ({ inherited }) => (inherited ? words.inherited : words.here) },
+                {
+                  title: words.effect,
+                  cell: ({ effect }) => (
+                    <Badge kind={effect === 'EFFECT_GRANTS' ? 'good' : 'warn'}>{words.effects[effect]}</Badge>
+                  ),
+                },
+              ]}
+            />
+          )}
+          {groupRoles.length > 0 && (
+            <Table
+              caption={words.rolesOfExternalGroups}
+              items={groupRoles}
+              keyOf={(one) =>
+                [one.identityProviderUid, one.externalGroupId, one.groupUid, one.roleUid, one.provisioned].join(' ')
+              }
+              columns={[
+                { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.noAccess}</bdi> },
+                {
+                  title: words.externalGroup,
+                  cell: ({ externalGroupId, provisioned }) => (
+                    <>
+                      <bdi>{externalGroupId || words.noAccess}</bdi>{' '}
+                      <small>{provisioned ? words.provisionedGroup : words.sentGroup}</small>
+                    </>
+                  ),
+                },
+                { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
                 {
                   title: words.effect,
                   cell: ({ effect }) => (

@@ -21,6 +21,7 @@ export const access: Handlers<typeof AccessService> = {
   async explainAccess(call, { uid, identityUid, capability }) {
     const explanation = await service.explainAccess(call, { uid, identityUid, capability })
     const bindings = explanation.bindings.map((one) => ({ ...one, effect: effects[one.effect] }))
-    return toMessage({ ...explanation, bindings })
+    const groupRoles = explanation.groupRoles.map((one) => ({ ...one, effect: effects[one.effect] }))
+    return toMessage({ ...explanation, bindings, groupRoles })
   },
 }

@@ -1,4 +1,4 @@
-// Explains why an identity has a capability on a group, or why not. Uses the same bindings and rules as `access/rights.ts`.
+// Explains why an identity has a capability on a group, or why not. Uses the same bindings, sessions and rules as real requests.
 import type { Call } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
@@ -13,6 +13,7 @@ import {
   type SufficientRole,
 } from './explanations.model.ts'
 import * as store from './explanations.store.ts'
+import { explainGroupRoles } from './group-roles.service.ts'
 
 const listBindings = [capabilityNumber('role_bindings.list')]
 const listRoles = [capabilityNumber('roles.list')]
@@ -35,9 +36,12 @@ export async function explainAccess(call: Call, asked: Question): Promise<Explan
       return { ...shown, groupUid: place, inherited: place !== uid, effect }
     })
     .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
+  const groupRoles = exists ? await explainGroupRoles(call, asked) : []
   // The result considers all bindings, even if the explanation shows only the first ones.
-  const allowed = await holdsByBindings(db, identityUid, uid, [capability])
-  return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await findRemedies(call, asked)) }
+  const isBound = await holdsByBindings(db, identityUid, uid, [capability])
+  const allowed = isBound || groupRoles.some(({ effect }) => effect === 'grants')
+  const remedies = allowed ? { sufficientRoles: [], grantors: [] } : await findRemedies(call, asked)
+  return { allowed, bindings, groupRoles: groupRoles.slice(0, most.groupRoles), ...remedies }
 }
 
 const hidden = { uid: '', groupName: '', roleUid: '', roleName: '' }

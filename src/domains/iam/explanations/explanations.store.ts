@@ -25,6 +25,13 @@ export function bindingsAt(reader: Reader, identity: string, places: readonly st
      LIMIT ${limit}`)
 }
 
+/** Names of groups by uid. Missing groups are left out. */
+export async function groupNames(reader: Reader, groups: readonly string[]): Promise<Map<string, string>> {
+  const rows = await reader.all<{ uid: string; name: string }>(sql`
+    SELECT uid, name FROM groups WHERE uid IN (${list(groups)})`)
+  return new Map(rows.map(({ uid, name }) => [uid, name]))
+}
+
 /** Roles of these groups. `/` is for built-in roles. */
 export function rolesAt(reader: Reader, groups: readonly string[]) {
   return reader.all<{ uid: string; name: string; capabilities: string }>(sql`

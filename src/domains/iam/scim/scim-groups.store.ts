@@ -183,12 +183,19 @@ export async function deleteAllGroups(tx: Tx, provider: string): Promise<void> {
 }
 
 /** Role that a person gets from a provisioned group. `capabilities` are the capability numbers as JSON. */
-export type PushedRole = { place: string; capabilities: string }
+export type PushedRole = {
+  place: string
+  capabilities: string
+  roleUid: string
+  roleName: string
+  externalGroupId: string
+}
 
 /** Roles that an active person currently gets from provisioned groups. Empty while SCIM is disabled for the provider. */
 export async function pushedRoles(reader: Reader, provider: string, externalId: string): Promise<PushedRole[]> {
   const rows = await reader.all<PushedRole & { scim: string }>(sql`
-    SELECT t.scope AS place, r.capabilities, p.scim
+    SELECT t.scope AS place, r.capabilities, r.uid AS "roleUid", r.name AS "roleName",
+           t.external_group_id AS "externalGroupId", p.scim
       FROM scim_users u
       JOIN identity_providers p ON p.uid = u.provider_uid
       JOIN scim_group_members m ON m.user_id = u.id

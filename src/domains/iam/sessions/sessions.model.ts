@@ -11,6 +11,9 @@ export type Profile = { name: string; picture: string; email: string; emailVerif
 /** Groups and dotted capabilities to which a program has limited its session. An empty list is no limit. */
 export type SessionBound = { scopes: readonly string[]; capabilities: readonly string[] }
 
+/** Role from an external group, for one session. */
+export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
+
 /** Session of a signed-in person or of the operator, with its limits. */
 export type Session = {
   /** Uid, below the uid of the person. */
@@ -30,6 +33,8 @@ export type Session = {
   profile: Profile
   /** Capability masks from external groups, by group. */
   granted: ReadonlyMap<string, bigint>
+  /** Roles from external groups that `granted` was made of. */
+  groupRoles: readonly GroupRole[]
   /** Limits of all tokens of the session. */
   bound?: SessionBound | undefined
   /** Time of the person's sign-in at the provider, in seconds since 1970. 0 if unknown. */
@@ -49,8 +54,6 @@ export const sessionType = 'iam.pinfold.dev/Session'
 /** Event resources: the start of a session, and the end of a session with the reason. */
 export const toSignInResource = kindOf<SignIn>('sign-in')
 export const toSessionEndResource = kindOf<EndedSession>('session-end')
-/** Role from an external group, for one session. */
-export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
 export type SignIn = { session: Session; groupRoles: readonly GroupRole[]; groupsLeftOut: boolean }
 export type EndReason =
   | 'signed-out'

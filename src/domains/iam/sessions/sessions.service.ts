@@ -110,7 +110,7 @@ export async function beginFrom(
 ): Promise<Session> {
   const from = await store.findSession(tx, uid)
   if (!from || !isLive(work.app, from)) throw unauthenticated('the session has ended; sign in again')
-  const { identityUid, provider, organization, upstreamSid, externalId, act, profile, granted } = from
+  const { identityUid, provider, organization, upstreamSid, externalId, act, profile, granted, groupRoles } = from
   const isBrief = granted.size > 0
   return beginSession(tx, work, {
     identityUid,
@@ -122,6 +122,7 @@ export async function beginFrom(
     act,
     profile,
     granted,
+    groupRoles,
     authTime: 0,
     bound: boundOf(bound),
     lifetime: refresh && !isBrief ? 'refreshed' : 'brief',
@@ -340,6 +341,7 @@ export async function enterByCode(
       act: {},
       profile: { name: '', picture: '', email: '', emailVerified: false },
       granted: new Map(),
+      groupRoles: [],
       authTime: 0,
       lifetime: 'operator',
       cookie,

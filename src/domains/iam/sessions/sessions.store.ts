@@ -1,27 +1,29 @@
 import { deleteOldest, listByUid } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { decodeBits, encodeBits } from '#lib/capability-set.ts'
-import type { Profile, Session, SessionBound } from './sessions.model.ts'
+import type { GroupRole, Profile, Session, SessionBound } from './sessions.model.ts'
 
-type Row = Omit<Session, 'act' | 'profile' | 'granted' | 'bound'> & {
+type Row = Omit<Session, 'act' | 'profile' | 'granted' | 'groupRoles' | 'bound'> & {
   act: string
   profile: string
   granted: string
+  groupRoles: string
   bound: string
 }
 
 const columns = sql`
   t.uid, t.identity_uid AS "identityUid", t.kind, t.provider, t.organization, t.upstream_sid AS "upstreamSid",
-  t.external_id AS "externalId", t.act, t.profile, t.granted, t.bound, t.auth_time AS "authTime", t.source, t.user_agent AS "userAgent", t.create_time AS "createTime",
+  t.external_id AS "externalId", t.act, t.profile, t.granted, t.group_roles AS "groupRoles", t.bound, t.auth_time AS "authTime", t.source, t.user_agent AS "userAgent", t.create_time AS "createTime",
   t.last_used_time AS "lastUsedTime", t.end_time AS "endTime", t.expire_time AS "expireTime"`
 
-function fromRow({ act, profile, granted, bound, ...row }: Row): Session {
+function fromRow({ act, profile, granted, groupRoles, bound, ...row }: Row): Session {
   const masks = Object.entries(JSON.parse(granted) as Record<string, string>)
   return {
     ...row,
     act: JSON.parse(act) as Record<string, string>,
     profile: JSON.parse(profile) as Profile,
     granted: new Map(masks.map(([place, text]) => [place, decodeBits(text) ?? 0n])),
+    groupRoles: groupRoles === '' ? [] : (JSON.parse(groupRoles) as GroupRole[]),
     ...(bound !== '' && { bound: JSON.parse(bound) as SessionBound }),
   }
 }
@@ -36,10 +38,10 @@ export async function insertSession(
   const bound = session.bound ? JSON.stringify(session.bound) : ''
   const granted = Object.fromEntries([...session.granted].map(([place, mask]) => [place, encodeBits(mask)]))
   await tx.run(sql`
-    INSERT INTO sessions (uid, identity_uid, kind, cookie_hash, provider, organization, upstream_sid, external_id, act, profile, granted, bound,
+    INSERT INTO sessions (uid, identity_uid, kind, cookie_hash, provider, organization, upstream_sid, external_id, act, profile, granted, group_roles, bound,
                           id_token, auth_time, source, user_agent, create_time, last_used_time, end_time, expire_time)
     VALUES (${uid}, ${identityUid}, ${kind}, ${cookieHash}, ${provider}, ${organization}, ${upstreamSid}, ${externalId},
-            ${JSON.stringify(act)}, ${JSON.stringify(profile)}, ${JSON.stringify(granted)}, ${bound}, ${idToken}, ${authTime},
+            ${JSON.stringify(act)}, ${JSON.stringify(profile)}, ${JSON.stringify(granted)}, ${JSON.stringify(session.groupRoles)}, ${bound}, ${idToken}, ${authTime},
             ${session.source}, ${session.userAgent}, ${session.createTime}, ${session.lastUsedTime}, ${session.endTime},
             ${session.expireTime})`)
 }

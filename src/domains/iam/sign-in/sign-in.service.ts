@@ -131,7 +131,7 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
     const { groupsLeftOut } = proven
     const started: NewSession = {
       ...begun,
-      granted: roles.granted,
+      ...roles,
       bound: wish.bound && boundOf(wish.bound),
       lifetime,
       cookie,

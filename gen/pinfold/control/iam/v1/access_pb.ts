@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/iam/v1/access.proto.
  */
 export const file_pinfold_control_iam_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("CiNwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2FjY2Vzcy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSKCAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjkKCmNhcGFiaWxpdHkYAyABKA4yIC5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5QgPgQQIi7wEKEUFjY2Vzc0V4cGxhbmF0aW9uEhQKB2FsbG93ZWQYASABKAhCA+BBAxI/CghiaW5kaW5ncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkQmluZGluZ0ID4EEDEkUKEHN1ZmZpY2llbnRfcm9sZXMYAyADKAsyJi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlN1ZmZpY2llbnRSb2xlQgPgQQMSPAoIZ3JhbnRvcnMYBCADKAsyJS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc0dyYW50b3JCA+BBAyLhAgoQRXhwbGFpbmVkQmluZGluZxIQCgN1aWQYASABKAlCA+BBAxIWCglncm91cF91aWQYAiABKAlCA+BBAxIXCgpncm91cF9uYW1lGAMgASgJQgPgQQMSFQoIcm9sZV91aWQYBCABKAlCA+BBAxIWCglyb2xlX25hbWUYBSABKAlCA+BBAxIWCglpbmhlcml0ZWQYBiABKAhCA+BBAxJECgZlZmZlY3QYByABKA4yLy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5lZEJpbmRpbmcuRWZmZWN0QgPgQQMifQoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEhEKDUVGRkVDVF9HUkFOVFMQARIYChRFRkZFQ1RfUk9MRV9MQUNLU19JVBACEhcKE0VGRkVDVF9OT1RfQUNDRVBURUQQAxIVChFFRkZFQ1RfQUJPVkVfSE9NRRAEIlQKDlN1ZmZpY2llbnRSb2xlEhAKA3VpZBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIdChBjYXBhYmlsaXR5X2NvdW50GAMgASgFQgPgQQMibQoNQWNjZXNzR3JhbnRvchIZCgxpZGVudGl0eV91aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSFgoJZ3JvdXBfdWlkGAMgASgJQgPgQQMSFgoJcm9sZV9uYW1lGAQgASgJQgPgQQMyvQEKDUFjY2Vzc1NlcnZpY2USqwEKDUV4cGxhaW5BY2Nlc3MSLC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GikucGluZm9sZC5jb250cm9sLmlhbS52MS5BY2Nlc3NFeHBsYW5hdGlvbiJBirUYBhIECgKTA5q1GAgYASAAKAEwAILT5JMCJRIjL2NvbnRyb2wvdjEvYWNjZXNzL3t1aWQ9Kip9OmV4cGxhaW5iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities]);
+  fileDesc("CiNwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2FjY2Vzcy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSKCAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjkKCmNhcGFiaWxpdHkYAyABKA4yIC5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5QgPgQQIitQIKEUFjY2Vzc0V4cGxhbmF0aW9uEhQKB2FsbG93ZWQYASABKAhCA+BBAxI/CghiaW5kaW5ncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkQmluZGluZ0ID4EEDEkUKEHN1ZmZpY2llbnRfcm9sZXMYAyADKAsyJi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlN1ZmZpY2llbnRSb2xlQgPgQQMSPAoIZ3JhbnRvcnMYBCADKAsyJS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc0dyYW50b3JCA+BBAxJECgtncm91cF9yb2xlcxgFIAMoCzIqLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkR3JvdXBSb2xlQgPgQQMi4QIKEEV4cGxhaW5lZEJpbmRpbmcSEAoDdWlkGAEgASgJQgPgQQMSFgoJZ3JvdXBfdWlkGAIgASgJQgPgQQMSFwoKZ3JvdXBfbmFtZRgDIAEoCUID4EEDEhUKCHJvbGVfdWlkGAQgASgJQgPgQQMSFgoJcm9sZV9uYW1lGAUgASgJQgPgQQMSFgoJaW5oZXJpdGVkGAYgASgIQgPgQQMSRAoGZWZmZWN0GAcgASgOMi8ucGluZm9sZC5jb250cm9sLmlhbS52MS5FeHBsYWluZWRCaW5kaW5nLkVmZmVjdEID4EEDIn0KBkVmZmVjdBIWChJFRkZFQ1RfVU5TUEVDSUZJRUQQABIRCg1FRkZFQ1RfR1JBTlRTEAESGAoURUZGRUNUX1JPTEVfTEFDS1NfSVQQAhIXChNFRkZFQ1RfTk9UX0FDQ0VQVEVEEAMSFQoRRUZGRUNUX0FCT1ZFX0hPTUUQBCKwAgoSRXhwbGFpbmVkR3JvdXBSb2xlEh4KEWV4dGVybmFsX2dyb3VwX2lkGAEgASgJQgPgQQMSIgoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAIgASgJQgPgQQMSGAoLcHJvdmlzaW9uZWQYAyABKAhCA+BBAxIWCglncm91cF91aWQYBCABKAlCA+BBAxIXCgpncm91cF9uYW1lGAUgASgJQgPgQQMSFQoIcm9sZV91aWQYBiABKAlCA+BBAxIWCglyb2xlX25hbWUYByABKAlCA+BBAxIWCglpbmhlcml0ZWQYCCABKAhCA+BBAxJECgZlZmZlY3QYCSABKA4yLy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5lZEJpbmRpbmcuRWZmZWN0QgPgQQMiVAoOU3VmZmljaWVudFJvbGUSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEh0KEGNhcGFiaWxpdHlfY291bnQYAyABKAVCA+BBAyJtCg1BY2Nlc3NHcmFudG9yEhkKDGlkZW50aXR5X3VpZBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIWCglncm91cF91aWQYAyABKAlCA+BBAxIWCglyb2xlX25hbWUYBCABKAlCA+BBAzK9AQoNQWNjZXNzU2VydmljZRKrAQoNRXhwbGFpbkFjY2VzcxIsLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbkFjY2Vzc1JlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc0V4cGxhbmF0aW9uIkGKtRgGEgQKApMDmrUYCBgBIAAoATAAgtPkkwIlEiMvY29udHJvbC92MS9hY2Nlc3Mve3VpZD0qKn06ZXhwbGFpbmIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities]);
 
 /**
  * Request to explain the access of an identity: identity, resource and capability.
@@ -89,7 +89,8 @@ export const ExplainAccessRequestSchema: GenMessage<ExplainAccessRequest, {jsonT
  */
 export type AccessExplanation = Message<"pinfold.control.iam.v1.AccessExplanation"> & {
   /**
-   * True if the identity holds the capability: one of the role bindings below grants it.
+   * True if the identity holds the capability: one of the role bindings below grants it, or one of the roles from
+   * external groups. Access through an external group applies only in sessions with that identity provider.
    *
    * @generated from field: bool allowed = 1;
    */
@@ -118,6 +119,15 @@ export type AccessExplanation = Message<"pinfold.control.iam.v1.AccessExplanatio
    * @generated from field: repeated pinfold.control.iam.v1.AccessGrantor grantors = 4;
    */
   grantors: AccessGrantor[];
+
+  /**
+   * Roles from external groups in the current sessions of a person with identity providers of the organization. Roles that
+   * grant the capability are first; 100 at most. Empty if the person has no such session: external groups give no access
+   * outside of a session.
+   *
+   * @generated from field: repeated pinfold.control.iam.v1.ExplainedGroupRole group_roles = 5;
+   */
+  groupRoles: ExplainedGroupRole[];
 };
 
 /**
@@ -127,7 +137,8 @@ export type AccessExplanation = Message<"pinfold.control.iam.v1.AccessExplanatio
  */
 export type AccessExplanationJson = {
   /**
-   * True if the identity holds the capability: one of the role bindings below grants it.
+   * True if the identity holds the capability: one of the role bindings below grants it, or one of the roles from
+   * external groups. Access through an external group applies only in sessions with that identity provider.
    *
    * @generated from field: bool allowed = 1;
    */
@@ -156,6 +167,15 @@ export type AccessExplanationJson = {
    * @generated from field: repeated pinfold.control.iam.v1.AccessGrantor grantors = 4;
    */
   grantors?: AccessGrantorJson[];
+
+  /**
+   * Roles from external groups in the current sessions of a person with identity providers of the organization. Roles that
+   * grant the capability are first; 100 at most. Empty if the person has no such session: external groups give no access
+   * outside of a session.
+   *
+   * @generated from field: repeated pinfold.control.iam.v1.ExplainedGroupRole group_roles = 5;
+   */
+  groupRoles?: ExplainedGroupRoleJson[];
 };
 
 /**
@@ -347,6 +367,157 @@ export const ExplainedBinding_EffectSchema: GenEnum<ExplainedBinding_Effect, Exp
   enumDesc(file_pinfold_control_iam_v1_access, 2, 0);
 
 /**
+ * Role from an external group, by a group mapping of the identity provider, and its effect on the requested capability.
+ *
+ * @generated from message pinfold.control.iam.v1.ExplainedGroupRole
+ */
+export type ExplainedGroupRole = Message<"pinfold.control.iam.v1.ExplainedGroupRole"> & {
+  /**
+   * ID of the external group, as in the group mapping. Empty if the caller cannot list identity providers there, or if it
+   * is no longer known which mapping gave the role to a session.
+   *
+   * @generated from field: string external_group_id = 1;
+   */
+  externalGroupId: string;
+
+  /**
+   * The uid of the identity provider. Empty if the caller cannot list identity providers there.
+   *
+   * @generated from field: string identity_provider_uid = 2;
+   */
+  identityProviderUid: string;
+
+  /**
+   * True if the provider has provisioned the group over SCIM: the role ends with the membership. False if the provider has
+   * sent the group at the sign-in (groupsClaim): the role ends with the session.
+   *
+   * @generated from field: bool provisioned = 3;
+   */
+  provisioned: boolean;
+
+  /**
+   * The uid of the group on which the role applies.
+   *
+   * @generated from field: string group_uid = 4;
+   */
+  groupUid: string;
+
+  /**
+   * Name of the group. Empty if the caller cannot list its role bindings.
+   *
+   * @generated from field: string group_name = 5;
+   */
+  groupName: string;
+
+  /**
+   * The uid of the role. Empty if the caller cannot list the role bindings of the group.
+   *
+   * @generated from field: string role_uid = 6;
+   */
+  roleUid: string;
+
+  /**
+   * Name of the role. Empty if the caller cannot list the role bindings of the group, or if the role was deleted.
+   *
+   * @generated from field: string role_name = 7;
+   */
+  roleName: string;
+
+  /**
+   * True if the role is on a group above the resource.
+   *
+   * @generated from field: bool inherited = 8;
+   */
+  inherited: boolean;
+
+  /**
+   * Effect on the capability: EFFECT_GRANTS or EFFECT_ROLE_LACKS_IT.
+   *
+   * @generated from field: pinfold.control.iam.v1.ExplainedBinding.Effect effect = 9;
+   */
+  effect: ExplainedBinding_Effect;
+};
+
+/**
+ * Role from an external group, by a group mapping of the identity provider, and its effect on the requested capability.
+ *
+ * @generated from message pinfold.control.iam.v1.ExplainedGroupRole
+ */
+export type ExplainedGroupRoleJson = {
+  /**
+   * ID of the external group, as in the group mapping. Empty if the caller cannot list identity providers there, or if it
+   * is no longer known which mapping gave the role to a session.
+   *
+   * @generated from field: string external_group_id = 1;
+   */
+  externalGroupId?: string;
+
+  /**
+   * The uid of the identity provider. Empty if the caller cannot list identity providers there.
+   *
+   * @generated from field: string identity_provider_uid = 2;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * True if the provider has provisioned the group over SCIM: the role ends with the membership. False if the provider has
+   * sent the group at the sign-in (groupsClaim): the role ends with the session.
+   *
+   * @generated from field: bool provisioned = 3;
+   */
+  provisioned?: boolean;
+
+  /**
+   * The uid of the group on which the role applies.
+   *
+   * @generated from field: string group_uid = 4;
+   */
+  groupUid?: string;
+
+  /**
+   * Name of the group. Empty if the caller cannot list its role bindings.
+   *
+   * @generated from field: string group_name = 5;
+   */
+  groupName?: string;
+
+  /**
+   * The uid of the role. Empty if the caller cannot list the role bindings of the group.
+   *
+   * @generated from field: string role_uid = 6;
+   */
+  roleUid?: string;
+
+  /**
+   * Name of the role. Empty if the caller cannot list the role bindings of the group, or if the role was deleted.
+   *
+   * @generated from field: string role_name = 7;
+   */
+  roleName?: string;
+
+  /**
+   * True if the role is on a group above the resource.
+   *
+   * @generated from field: bool inherited = 8;
+   */
+  inherited?: boolean;
+
+  /**
+   * Effect on the capability: EFFECT_GRANTS or EFFECT_ROLE_LACKS_IT.
+   *
+   * @generated from field: pinfold.control.iam.v1.ExplainedBinding.Effect effect = 9;
+   */
+  effect?: ExplainedBinding_EffectJson;
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.ExplainedGroupRole.
+ * Use `create(ExplainedGroupRoleSchema)` to create a new message.
+ */
+export const ExplainedGroupRoleSchema: GenMessage<ExplainedGroupRole, {jsonType: ExplainedGroupRoleJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_access, 3);
+
+/**
  * Role with the requested capability.
  *
  * @generated from message pinfold.control.iam.v1.SufficientRole
@@ -407,7 +578,7 @@ export type SufficientRoleJson = {
  * Use `create(SufficientRoleSchema)` to create a new message.
  */
 export const SufficientRoleSchema: GenMessage<SufficientRole, {jsonType: SufficientRoleJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 3);
+  messageDesc(file_pinfold_control_iam_v1_access, 4);
 
 /**
  * Identity that can grant the capability to others.
@@ -484,20 +655,20 @@ export type AccessGrantorJson = {
  * Use `create(AccessGrantorSchema)` to create a new message.
  */
 export const AccessGrantorSchema: GenMessage<AccessGrantor, {jsonType: AccessGrantorJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 4);
+  messageDesc(file_pinfold_control_iam_v1_access, 5);
 
 /**
- * Explanations of access from role bindings.
+ * Explanations of access from role bindings and from external groups.
  *
  * @generated from service pinfold.control.iam.v1.AccessService
  */
 export const AccessService: GenService<{
   /**
    * Explains why an identity holds or lacks a capability on a group or resource, or what is missing. The answer uses
-   * the current role bindings and the same rules as real requests. It does not include roles that a session gets from
-   * external groups, or limits of a token (scopes, capabilities). It does not include pulls that the public
-   * organization allows to everyone. For role bindings above the group or resource, role and uid are shown only if the
-   * caller can list them. The group or resource need not exist.
+   * the current role bindings and the same rules as real requests. It includes the roles that the person's current
+   * sessions get from external groups. It does not include limits of a token (scopes, capabilities), or pulls that the
+   * public organization allows to everyone. For role bindings above the group or resource, role and uid are shown only
+   * if the caller can list them. The group or resource need not exist.
    *
    * @generated from rpc pinfold.control.iam.v1.AccessService.ExplainAccess
    */
