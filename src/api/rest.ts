@@ -5,6 +5,7 @@ import { maxAnonymousBytes } from '#edge/body-bytes.ts'
 import type { EntryPoint, HttpArrival } from '#edge/entry-points.ts'
 import { checkJson, EncodedBody, isForm, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
+import { largeBytes } from '#lib/json/parse-in-turns.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './entry-point.ts'
 import { errorJson, type Rendered } from './errors.ts'
@@ -13,11 +14,12 @@ import { type Endpoint, isStreaming } from './methods.ts'
 import { isGrpcType } from './naming/grpc-names.ts'
 import { permitAt, permitEverywhere } from './permit.ts'
 import { resumeFrom, sendMessages, statusEvent, streamHeaders } from './server-sent-events.ts'
+import { parseLargeBody } from './transcoding/json-read.ts'
 import { jsonText } from './transcoding/json-write.ts'
 import type { Variable } from './transcoding/path-template.ts'
 import { buildRoutes, type Matched, type Routes } from './transcoding/routes.ts'
 import { asWritten } from './transcoding/spelling.ts'
-import { readRequest } from './transcoding/transcode.ts'
+import { messageOfBody, readRequest } from './transcoding/transcode.ts'
 
 /** Entry point of the management API. It serves all paths that no other entry point matches. */
 export function restEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPoint {
@@ -75,7 +77,14 @@ async function answer(api: Api, matched: Matched<Endpoint>, content: Content, ar
   const { req, res } = arrival
   const { requestTimeoutMs } = api.app.config
   const { entry: endpoint, binding, variables } = matched
-  const { request, bodyKeys } = readRequest(endpoint, binding, variables, content.search, content.body, api.members)
+  const { request, bodyKeys } = readRequest(
+    endpoint,
+    binding,
+    variables,
+    content.search,
+    content.parsed ?? content.body,
+    api.members,
+  )
   if (isStreaming(endpoint)) {
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
@@ -116,9 +125,10 @@ function named({ members }: Api, { method, desc }: Endpoint, json: string): stri
   return members && method.version && json !== '' ? members.shown(desc.output, json) : json
 }
 
-type Content = { search: string; body: Buffer | undefined }
+/** `parsed` is the JSON of a large body. */
+type Content = { search: string; body: Buffer | undefined; parsed?: { json: unknown } }
 
-async function contentOf({ app }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Content> {
+async function contentOf({ app, members }: Api, matched: Matched<Endpoint>, arrival: HttpArrival): Promise<Content> {
   const { req, search: inPath } = arrival
   const limits = limitsOf(matched.entry.method, app.config.maxBodyBytes)
   const inForm = takesForm(matched, req)
@@ -126,7 +136,11 @@ async function contentOf({ app }: Api, matched: Matched<Endpoint>, arrival: Http
   const body = reads ? await readBody(arrival, inForm ? maxAnonymousBytes : limits.bytes) : undefined
   if (body && !inForm) checkJson(body, limits)
   if (body && body.length > turnBytes) await turns.next()
-  return inForm ? { search: `${inPath}&${body?.toString('latin1')}`, body: undefined } : { search: inPath, body }
+  if (inForm) return { search: `${inPath}&${body?.toString('latin1')}`, body: undefined }
+  if (!body || body.length <= largeBytes) return { search: inPath, body }
+  // A vendor's names of members are not in the message.
+  const message = members ? undefined : messageOfBody(matched.entry, matched.binding)
+  return { search: inPath, body, parsed: { json: await parseLargeBody(body, message) } }
 }
 
 /** True if the method can read its parameters from a form. Only methods without a JSON body can, such as the exchange. */

@@ -1,11 +1,12 @@
 // Strict reader of proto-JSON. Refuses unknown members. Errors contain the path of the member.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
-import { invalid } from '#lib/errors.ts'
+import { type AppError, invalid } from '#lib/errors.ts'
 import { scanJson } from '#lib/json/json-limits.ts'
+import { parseInTurns } from '#lib/json/parse-in-turns.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
 import { isValue, readValue } from './json-values.ts'
-import { fieldNamed, join, type ListField, setField, shown, type Values } from './message-fields.ts'
+import { fieldNamed, isWellKnown, join, type ListField, setField, shown, type Values } from './message-fields.ts'
 
 const maxDepth = 64
 
@@ -15,17 +16,43 @@ const maxSearched = 1024 * 1024
 /** Parses a request body. An empty body is read as `{}`. Refuses an object that has the same member twice. */
 export function parseBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return {}
-  let text: string
   let json: unknown
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    json = JSON.parse(text)
+    json = JSON.parse(utf8.decode(bytes))
   } catch (error) {
-    throw invalid({ field: 'body', description: `is not valid JSON: ${reasonOf(error)}` })
+    throw toInvalidBody(error)
   }
-  if (bytes.length <= maxSearched && scanJson(bytes, noLimits) !== countMembers(json)) refuseRepeated(text)
+  refuseRepeated(bytes, json)
   return json
 }
+
+/**
+ * Parses a large body for this message in several turns of the event loop, with the result of `parseBody`. The values of large
+ * members that the message does not have are not parsed, since `readJson` refuses these members. With `undefined`, all are parsed.
+ */
+export async function parseLargeBody(bytes: Buffer, desc: DescMessage | undefined): Promise<unknown> {
+  const isSearched = bytes.length <= maxSearched
+  let json: unknown
+  try {
+    json = await parseInTurns(bytes, (path) => isSearched || !desc || hasMember(desc, path))
+  } catch (error) {
+    throw toInvalidBody(error)
+  }
+  refuseRepeated(bytes, json)
+  return json
+}
+
+function refuseRepeated(bytes: Buffer, json: unknown): void {
+  if (bytes.length > maxSearched || scanJson(bytes, noLimits) === countMembers(json)) return
+  try {
+    parseUniqueJson(utf8.decode(bytes))
+  } catch (error) {
+    throw invalid({ field: 'body', description: `is ambiguous: ${(error as Error).message}` })
+  }
+  throw new Error('the two counts of members differ, but no member occurs twice')
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const noLimits = { depth: Infinity, members: Infinity }
 
@@ -36,13 +63,8 @@ function countMembers(json: unknown): number {
   return values.reduce<number>((sum, value) => sum + countMembers(value), values.length)
 }
 
-function refuseRepeated(text: string): never {
-  try {
-    parseUniqueJson(text)
-  } catch (error) {
-    throw invalid({ field: 'body', description: `is ambiguous: ${(error as Error).message}` })
-  }
-  throw new Error('the two counts of members differ, but no member occurs twice')
+function toInvalidBody(error: unknown): AppError {
+  return invalid({ field: 'body', description: `is not valid JSON: ${reasonOf(error)}` })
 }
 
 /**
@@ -52,6 +74,18 @@ function refuseRepeated(text: string): never {
 function reasonOf(error: unknown): string {
   if (!(error instanceof SyntaxError)) return 'not UTF-8'
   return error.message.replace(/, (?:\.\.\.)?".*/s, '').toWellFormed()
+}
+
+/** True if JSON of the message can have this member. True inside of lists, maps and types of google.protobuf. */
+function hasMember(desc: DescMessage, path: readonly string[]): boolean {
+  let message = desc
+  for (const name of path) {
+    const field = fieldNamed(message, name)
+    if (!field) return false
+    if (field.fieldKind !== 'message' || isWellKnown(field.message)) return true
+    message = field.message
+  }
+  return true
 }
 
 /** Creates a message from `json`. Throws INVALID_ARGUMENT. The paths of its violations start with `path`. */

@@ -25,6 +25,16 @@ import type { Binding } from './routes.ts'
  */
 export type Transcoded = { request: Message; bodyKeys: string[] | undefined }
 
+/** Body of a request: its bytes, or its JSON if it is already parsed. */
+export type Body = Buffer | { json: unknown } | undefined
+
+/** Message of the body. Undefined if the body is a list. */
+export function messageOfBody({ desc: { input } }: { desc: DescMethod }, { body }: Binding): DescMessage | undefined {
+  if (body === '*') return input
+  const field = fieldNamed(input, body)
+  return field?.fieldKind === 'message' ? field.message : undefined
+}
+
 /**
  * Reads a request. Throws INVALID_ARGUMENT with the field for anything that the contract does not allow. `members` converts a
  * vendor's names.
@@ -34,7 +44,7 @@ export function readRequest(
   binding: Binding,
   variables: readonly Variable[],
   search: string,
-  body: Buffer | undefined,
+  body: Body,
   members?: Names,
 ): Transcoded {
   const { input } = entry.desc
@@ -51,12 +61,12 @@ function readBody(
   { input }: DescMethod,
   binding: Binding,
   query: Message,
-  body: Buffer | undefined,
+  body: Body,
   members: Names | undefined,
 ): Transcoded {
   if (binding.body === '') return { request: query, bodyKeys: undefined }
 
-  const parsed = parseBody(body ?? Buffer.alloc(0))
+  const parsed = body && 'json' in body ? body.json : parseBody(body ?? Buffer.alloc(0))
   const mask = (query as unknown as Values).updateMask as FieldMask | undefined
   if (binding.body === '*') {
     const whole = readWhole(input, parsed, members, mask)

@@ -49,11 +49,33 @@ export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | string
   return members
 }
 
+/**
+ * Start and end of each element or member between two positions, which are inside of an object or array. Throws if the end is
+ * not the end of that object or array.
+ */
+export function* scanElements(bytes: Uint8Array, start: number, end: number): Generator<[start: number, end: number]> {
+  let [depth, begin] = [0, start]
+  for (let at = start; at < end; at++) {
+    const role = roles[bytes[at]!]!
+    if (role === other) continue
+    if (role === text) at = endOfString(bytes, at)
+    else if (role === open) depth++
+    else if (role === close && --depth < 0) break
+    else if (role === comma && depth === 0) {
+      yield [begin, at]
+      begin = at + 1
+    }
+    if (at >= end) depth = -1
+  }
+  if (depth !== 0) throw new SyntaxError('an object or array does not end')
+  yield [begin, end]
+}
+
 /** Number of bytes of a string that are compared one by one. For the rest, the built-in search is faster. */
 const stepBytes = 32
 
 /** Position of the closing quote, or the end of the text if there is none. */
-function endOfString(bytes: Uint8Array, start: number): number {
+export function endOfString(bytes: Uint8Array, start: number): number {
   const { length } = bytes
   for (let [at, step] = [start + 1, stepBytes]; at < length; step *= 2) {
     for (const end = Math.min(length, at + step); at < end; at++) {
@@ -78,6 +100,6 @@ function lastSpaceAfter(bytes: Uint8Array, start: number): number {
   return at
 }
 
-function isSpace(byte: number): boolean {
+export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
