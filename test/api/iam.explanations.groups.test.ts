@@ -3,9 +3,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
+import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
+import { AccessService, ExplainedBinding_Effect } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import { answerOf, begin, clientId, finish } from '../support/answered-sign-in.ts'
 import { ok } from '../support/expect.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
+import { grpcClientOf } from '../support/grpc.ts'
 import { type Client, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { changed, created, groupSchema, scimClient, userSchema } from '../support/scim.ts'
@@ -131,9 +134,16 @@ test('hides names of groups and roles from a caller who cannot list them in the 
   assert.deepEqual([allowed, groupRoles], [true, [{ ...empty, ...rest }]])
 })
 
-test('the command line shows the external group of a role', async () => {
+test('gRPC and the command line show the external group of a role', async () => {
   await pinfold.seed.mapping(provider, roleUids.editor, 'command')
   const { uid } = await signIn('command', ['command'])
+  using access = grpcClientOf(pinfold, AccessService, pinfold.operator.token)
+  const asked = { uid: org, identityUid: uid, capability: Capability.CAP_REPO_UPDATE }
+  const { groupRoles } = await access.explainAccess(asked)
+  assert.deepEqual(
+    groupRoles.map(({ externalGroupId, roleName, effect }) => [externalGroupId, roleName, effect]),
+    [['command', 'editor', ExplainedBinding_Effect.GRANTS]],
+  )
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const command = ['identities', 'explain', uid, 'repo.update', '--in', 'acme']
   const { code, stdout, stderr } = await run(command, { env })
