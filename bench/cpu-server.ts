@@ -1,6 +1,6 @@
 // Server of a checkout, started as `npm start` does and filled only through the public API. So servers of two different checkouts
 // can be compared.
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -29,14 +29,19 @@ export function pin(pid: number, core: string): void {
   if (canPin) spawnSync('taskset', ['-acp', core, String(pid)])
 }
 
-/** Starts the server of `checkout` with a new data folder or schema, and fills it. Its log output is discarded. */
-export async function startMeasured(checkout: string) {
+/**
+ * Starts the server of `checkout` with a new data folder or schema, and fills it. Its log output is discarded. With `monitor`, the
+ * server loads this module first, and can exchange messages with it.
+ */
+export async function startMeasured(checkout: string, monitor?: string) {
   await using opening = new AsyncDisposableStack()
   const place = opening.use(await makePlace())
   const program = join(checkout, 'bin/pinfold')
   const command = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0']
   const [file, ...args] = canPin ? ['taskset', '-c', serverCore, ...command] : command
-  const child = spawn(file!, args, { cwd: checkout, env: cleanEnv(place.env), stdio: ['ignore', 'pipe', 'ignore'] })
+  const env = cleanEnv({ ...place.env, ...(monitor !== undefined && { NODE_OPTIONS: `--import ${monitor}` }) })
+  const stdio: StdioOptions = ['ignore', 'pipe', 'ignore', ...(monitor === undefined ? [] : (['ipc'] as const))]
+  const child: ChildProcess = spawn(file!, args, { cwd: checkout, env, stdio })
   const exited = once(child, 'exit')
   opening.defer(async () => {
     child.kill('SIGKILL')
@@ -61,6 +66,7 @@ export async function startMeasured(checkout: string) {
   return {
     url,
     pid: child.pid!,
+    child,
     ...tokens,
     renew,
     tokenFor,

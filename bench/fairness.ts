@@ -1,7 +1,8 @@
 // `bin/pinfold-node bench/fairness.ts`: latency of one tenant's pulls while another tenant sends its most expensive requests, 16
 // at a time. It also checks that a CI that pulls 200 times a second as one service account is not refused. The server is on one
 // processor, the load on the other. `--seconds 20` is for each measurement, `--only 'lists of 200 repositories'` for one kind;
-// `--kinds 0` is the CI alone. `--checkout DIR` measures the server of another checkout, and `--ci no` leaves out the CI.
+// `--kinds 0` is the CI alone. `--checkout DIR` measures the server of another checkout, and `--ci no` leaves out the CI. `--turns`
+// also prints processor time, which hardly depends on other work of the machine.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { getPriority, setPriority } from 'node:os'
@@ -15,6 +16,7 @@ import { httpConnections } from './connections.ts'
 import { type Measured, pin, pinLoad, startMeasured } from './cpu-server.ts'
 import { type Attack, kinds, manifestNumber, namedManifests } from './fairness-attack.ts'
 import { loadCore } from './load.ts'
+import { monitorFile, processorMs, takeTurns, usesOf, usesTitle } from './turns.ts'
 
 const { values } = parseArgs({
   options: {
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     lead: { type: 'string', default: '5' },
     checkout: { type: 'string', default: join(import.meta.dirname, '..') },
     ci: { type: 'string', default: 'yes' },
+    turns: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(values.seconds)
@@ -66,7 +69,8 @@ async function createTenant(server: Measured, name: string): Promise<Tenant> {
   return { org, repo, identity, token, registryToken, blob: config.digest, blobSize: config.size, digest }
 }
 
-type Timed = { took: number[]; refused: number; failed: number }
+/** `used` is the processor time of the server between the request and the answer of each pull, in milliseconds. */
+type Timed = { took: number[]; used: number[]; refused: number; failed: number }
 
 /** Pulls at a fixed rate, even if earlier pulls have no answer yet. The time of a pull is measured from when it was due. */
 async function pullSteadily(
@@ -78,16 +82,18 @@ async function pullSteadily(
   const wanted: string[] = []
   const connections = httpConnections(of.url, width, (lane) => ({ path: wanted[lane]!, headers }))
   const free = Array.from({ length: width }, (_, lane) => lane)
-  const result: Timed = { took: [], refused: 0, failed: 0 }
+  const result: Timed = { took: [], used: [], refused: 0, failed: 0 }
   const pull = async (i: number, due: number): Promise<void> => {
     const lane = free.pop()
     if (lane === undefined) return void result.failed++
+    const before = values.turns ? processorMs(server.pid) : 0
     try {
       for (const path of paths(i)) {
         wanted[lane] = path
         await connections.send(lane, lane)
       }
       result.took.push(performance.now() - due)
+      if (values.turns) result.used.push(processorMs(server.pid) - before)
     } catch (error) {
       if (/HTTP\/1.1 429/.test(String(error))) result.refused++
       else result.failed++
@@ -105,6 +111,8 @@ async function pullSteadily(
   connections.close()
   return result
 }
+
+const ms = (value: number) => value.toFixed(1)
 
 function percentile(numbers: readonly number[], share: number): number {
   const sorted = [...numbers].sort((a, b) => a - b)
@@ -130,10 +138,12 @@ async function measureUnder(server: Measured, quiet: Tenant, attack: Attack) {
   const exited = once(child, 'exit')
   // The others have to be there, or the budget does not count.
   await measure(server, quiet, leadSeconds * 1000)
+  if (values.turns) await takeTurns(server.child)
   const timed = await measure(server, quiet)
+  const turns = values.turns ? await takeTurns(server.child) : []
   child.stdin.end()
   await exited
-  return { timed, answers: JSON.parse(text) as Record<string, number> }
+  return { timed, turns, answers: JSON.parse(text) as Record<string, number> }
 }
 
 /** Requests of docker, containerd and crane for a pull, in turn. A GET replaces each HEAD. */
@@ -164,8 +174,11 @@ async function measureCi(): Promise<void> {
   )
 }
 
+const spread = (numbers: readonly number[]) => [0.5, 0.99, 1].map((one) => ms(percentile(numbers, one))).join(', ')
+const used: string[] = []
+
 pinLoad()
-await using server = await startMeasured(values.checkout)
+await using server = await startMeasured(values.checkout, values.turns ? monitorFile : undefined)
 const [quiet, noisy, ci] = [
   await createTenant(server, 'quiet'),
   await createTenant(server, 'noisy'),
@@ -179,7 +192,6 @@ await measure(server, quiet, 3000)
 const calm = await measure(server, quiet)
 const calmP99 = percentile(calm.took, 0.99)
 const bound = 3 * calmP99 + 20
-const ms = (value: number) => value.toFixed(1)
 console.log(
   `\nQuiet: ${ms(percentile(calm.took, 0.5))} ms, p99 ${ms(calmP99)} ms, so at most ${ms(bound)} ms are wanted.\n`,
 )
@@ -191,7 +203,7 @@ const chosen = Object.keys(kinds).filter(
   (kind) => values.only === undefined || kind === values.only,
 ) as Attack['kind'][]
 for (const kind of chosen.slice(0, Number(values.kinds))) {
-  const { timed, answers } = await measureUnder(server, quiet, { url: server.url, kind, lanes, ...noisy })
+  const { timed, turns, answers } = await measureUnder(server, quiet, { url: server.url, kind, lanes, ...noisy })
   const p99 = percentile(timed.took, 0.99)
   const figures = [
     ms(percentile(timed.took, 0.5)),
@@ -200,6 +212,8 @@ for (const kind of chosen.slice(0, Number(values.kinds))) {
   ]
   const said = Object.entries(answers).map(([status, count]) => `${count} × ${status}`)
   console.log(`| ${[kind, ...figures, timed.refused + timed.failed, said.join(', ')].join(' | ')} |`)
+  if (values.turns) used.push(`| ${[kind, ...[...usesOf(turns), timed.used].map(spread)].join(' | ')} |`)
   await sleep(3000)
 }
+if (values.turns) console.log(`\n${usesTitle}\n${used.join('\n')}`)
 if (values.ci === 'yes') await measureCi()
