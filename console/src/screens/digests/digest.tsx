@@ -8,6 +8,7 @@ import { findRepo } from '../../data/places.ts'
 import type { Finding, Findings, Gap, Move, Packages, Tag } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
+import { noFindingsTexts } from '../../ui/scan-words.ts'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -208,6 +209,7 @@ function Vulnerabilities({ repo, digest }: At) {
   return (
     <Shown of={read}>
       {({ findings, gaps, coverage }) => {
+        const [none, unscanned] = noFindingsTexts(coverage)
         const sorted = [...findings].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity))
         return (
           <>
@@ -215,13 +217,7 @@ function Vulnerabilities({ repo, digest }: At) {
             {sorted.length > 0 && <FindingsTable findings={sorted} />}
             {sorted.length === 0 && (
               <Empty>
-                {gaps.length === 0 ? (
-                  words.noneFound
-                ) : (
-                  <>
-                    {words.noneButNotScanned} <bdi>{coverage.summary}</bdi>
-                  </>
-                )}
+                {none} <bdi>{unscanned}</bdi>
               </Empty>
             )}
           </>

@@ -5,6 +5,7 @@ import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { Tag, Verdict } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
+import { allPassText, isUnscanned, verdictBadge, verdictReason } from '../../ui/scan-words.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge } from '../../ui/text.tsx'
@@ -88,9 +89,7 @@ function DeniedTagList({ names, repo }: { names: readonly string[]; repo: string
       <Shown of={read}>
         {({ count, refused, unscanned }) =>
           refused.length === 0 ? (
-            <Empty>
-              {words.allPass(count)} {unscanned > 0 && words.notCompared(unscanned)}
-            </Empty>
+            <Empty>{allPassText(count, unscanned)}</Empty>
           ) : (
             <Table
               caption={words.deniedTags}
@@ -110,20 +109,11 @@ const columns: Column<Verdict>[] = [
   { title: words.result, cell: (one) => <VerdictBadge {...one} /> },
   {
     title: words.reason,
-    cell: ({ parameters: { reason, exception } }) => (
-      <bdi>{[String(reason ?? ''), ...(exception ? [words.byExemption] : [])].join('; ')}</bdi>
-    ),
+    cell: ({ parameters }) => <bdi>{verdictReason(parameters)}</bdi>,
   },
 ]
 
-/** True if the image was not scanned completely. */
-const isUnscanned = ({ coverage }: Pick<Verdict, 'coverage'>) => coverage?.state === 'NOT_SCANNED'
-
-function VerdictBadge({ mode, result, coverage }: Pick<Verdict, 'mode' | 'result' | 'coverage'>) {
-  if (result === 'RESULT_ALLOWED' && isUnscanned({ coverage }))
-    return <Badge kind="warn">{words.passesUnscanned}</Badge>
-  if (result === 'RESULT_ALLOWED') return <Badge kind="good">{words.passes}</Badge>
-  if (result !== 'RESULT_DENIED') return <Badge kind="plain">{words.checkFailed}</Badge>
-  const isDry = mode === 'POLICY_MODE_DRY_RUN'
-  return <Badge kind={isDry ? 'warn' : 'bad'}>{isDry ? words.wouldBeDenied : words.isDenied}</Badge>
+function VerdictBadge(verdict: Pick<Verdict, 'mode' | 'result' | 'coverage'>) {
+  const { kind, text } = verdictBadge(verdict)
+  return <Badge kind={kind}>{text}</Badge>
 }

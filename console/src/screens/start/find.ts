@@ -5,6 +5,7 @@ import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { findGroup, findRepo, namesOfGroup, namesOfRepo, parentOf } from '../../data/places.ts'
 import type { Group, Identity, Repo, Tag, VulnerableImage, VulnerableImages } from '../../data/types.ts'
+import { unscannedText } from '../../ui/scan-words.ts'
 import { type FoundTag, withNames } from './start.tsx'
 
 export type FoundImage = VulnerableImage & { names: readonly string[] }
@@ -53,15 +54,13 @@ async function findDigest(digest: string, path: string | undefined, signal: Abor
 }
 
 async function findVulnerable(vulnerability: string, signal: AbortSignal): Promise<Found> {
-  // A server of an earlier release does not send the coverage.
   type Answer = Pick<VulnerableImages, 'images' | 'unknownImages'> & Partial<Pick<VulnerableImages, 'coverage'>>
   const query = { vulnerability, pageSize: most }
   const answer = await ask<Answer>('GET', '/registry/v2/vulnerableImages', { query, signal })
   const images = await Promise.all(
     answer.images.map(async (image) => ({ ...image, names: await namesOfRepo(image.repoUid) })),
   )
-  const { coverage } = answer
-  const unscanned = coverage === undefined || coverage.state === 'COMPARED' ? '' : coverage.summary
+  const unscanned = unscannedText(answer.coverage)
   return { ...nothing, kind: 'vulnerability', images, unknown: answer.unknownImages, unscanned }
 }
 

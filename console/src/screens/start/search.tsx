@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { useLoad } from '../../ui/load.ts'
+import { noImagesText } from '../../ui/scan-words.ts'
 import { Screen } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -41,7 +42,7 @@ export function SearchScreen({ q }: { q: string }) {
               <Table caption={words.foundPlaces} columns={placeColumns} items={places} keyOf={({ uid }) => uid} />
             )}
             {tags.length + images.length + places.length === 0 && (
-              <Empty>{unscanned === '' ? words.nothingFound[kind] : words.vulnerabilityUnscanned(unscanned)}</Empty>
+              <Empty>{kind === 'vulnerability' ? noImagesText(unscanned) : words.nothingFound[kind]}</Empty>
             )}
           </>
         )}
