@@ -160,12 +160,7 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   return async () => {
     if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
     // Callers that come during a check share its result.
-    asking ??= Promise.race([
-      ask(),
-      sleep(deadlineMs, 'the database did not respond within 2 s: it is unavailable, or all connections are in use', {
-        ref: false,
-      }),
-    ])
+    asking ??= Promise.race([ask(), sleep(deadlineMs, 'the database did not respond within 2 s', { ref: false })])
     return asking
   }
 }

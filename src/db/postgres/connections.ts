@@ -22,6 +22,10 @@ const freshMs = 2000
 export type Connections = Sends & {
   /** `kept` is for migrations: this connection is not closed when lost connections are closed. */
   connect(kept?: 'kept'): Promise<pg.PoolClient>
+  /** True if callers wait for a free connection. */
+  isWaitedFor(): boolean
+  /** True if a new connection, which is not in the pool, gets an answer within `ms` milliseconds. */
+  answersFresh(ms: number): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -54,7 +58,7 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
   const watch = createLossWatch(times, {
     live: () => [...live].filter((client) => !kept.has(client)),
     isPooled,
-    ask: (pids) => askFresh(config, pids),
+    ask: (pids) => askFresh(config, pids, freshMs),
   })
 
   return {
@@ -64,6 +68,8 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
       if (how === 'kept') kept.add(client)
       return client
     },
+    isWaitedFor: () => pool.waitingCount > 0,
+    answersFresh: async (ms) => (await askFresh(config, [], ms)) !== undefined,
     async send(client, query, limit) {
       try {
         return await send(client, query, limit)
@@ -82,15 +88,19 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
 /**
  * Opens a new connection, and returns which of these backends are running a statement. Undefined if the server does not respond.
  */
-async function askFresh(config: pg.PoolConfig, pids: readonly number[]): Promise<ReadonlySet<number> | undefined> {
-  const client = new pg.Client({ ...config, connectionTimeoutMillis: freshMs })
+async function askFresh(
+  config: pg.PoolConfig,
+  pids: readonly number[],
+  ms: number,
+): Promise<ReadonlySet<number> | undefined> {
+  const client = new pg.Client({ ...config, connectionTimeoutMillis: ms })
   client.on('error', () => {})
   try {
     await client.connect()
     // If `track_activities` is off, the state is 'disabled', and every existing backend counts as running.
     const text = `SELECT pid FROM pg_stat_activity WHERE pid = ANY($1) AND state NOT LIKE 'idle%' AND usename = current_user`
     const query = pids.length > 0 ? { text, values: [pids] } : { text: 'SELECT 1 WHERE false' }
-    const { rows } = await send(client, query, { kind: 'quick', ms: freshMs })
+    const { rows } = await send(client, query, { kind: 'quick', ms })
     void client.end().catch(() => {})
     return new Set(rows.map(({ pid }) => pid as number))
   } catch {

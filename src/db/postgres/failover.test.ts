@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import pg from 'pg'
+import { isBusy } from '#lib/errors.ts'
 import { startWire } from '../../../test/support/wire.ts'
 import { raw, sql, type Tx } from '../sql.ts'
 import { isUnavailable } from '../unavailable.ts'
@@ -205,6 +206,28 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
     } finally {
       await pooled.close()
     }
+  })
+
+  test('a health check tells a pool without a free connection from a database that does not respond', async () => {
+    await using opened = await open({ poolSize: 2 })
+    const { db, wire } = opened
+    const release = Promise.withResolvers<void>()
+    const begun = [0, 1].map(() => Promise.withResolvers<void>())
+    const works = begun.map((one) =>
+      db.tx(async (tx) => {
+        await tx.get(sql`SELECT 1 AS one`)
+        one.resolve()
+        await release.promise
+      }),
+    )
+    await Promise.all(begun.map(({ promise }) => promise))
+    await assert.rejects(db.ping(), isBusy)
+    wire.set('held')
+    await assert.rejects(db.ping(), (error) => isUnavailable(error) && !isBusy(error))
+    wire.set('open')
+    release.resolve()
+    await Promise.allSettled(works)
+    await db.ping()
   })
 
   test('the server ends a heartbeat that waits for a lock, and the connection stays', async () => {

@@ -9,6 +9,7 @@ import { isReadOnly } from '../unavailable.ts'
 import { type Connections, defaultTimes, openConnections, type Times } from './connections.ts'
 import { Crowded, createCrowds } from './crowds.ts'
 import { createFullDisk } from './full-disk.ts'
+import { pingWhileFull } from './ping.ts'
 import { noSession } from './pooler.ts'
 import { defaultPoolSize, isPooledUrl, poolConfig } from './postgres-config.ts'
 import { requireWritable, withReason } from './read-only.ts'
@@ -110,7 +111,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     },
     onCommit: commits.listen,
     plan: (query) => withClient(connections, limits.usual, (client) => explain(connections, client, query)),
-    ping: () => counted(withClient(connections, limits.quick, isReady)),
+    ping: () => counted(pingWhileFull(connections, () => withClient(connections, limits.quick, isReady))),
     stats: () => ({ ...counts }),
     close: connections.close,
   }
