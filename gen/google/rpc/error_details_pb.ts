@@ -232,7 +232,7 @@ export const BadRequestSchema: GenMessage<BadRequest, {jsonType: BadRequestJson}
  */
 export type BadRequest_FieldViolation = Message<"google.rpc.BadRequest.FieldViolation"> & {
   /**
-   * Path of the field, in the spelling of the contract.
+   * Path of the field, as spelled in the `.proto` files, such as `group.name`.
    *
    * @generated from field: string field = 1;
    */
@@ -249,7 +249,7 @@ export type BadRequest_FieldViolation = Message<"google.rpc.BadRequest.FieldViol
  */
 export type BadRequest_FieldViolationJson = {
   /**
-   * Path of the field, in the spelling of the contract.
+   * Path of the field, as spelled in the `.proto` files, such as `group.name`.
    *
    * @generated from field: string field = 1;
    */

@@ -2,8 +2,8 @@
 // @generated from file pinfold/annotations/annotations.proto (package pinfold.annotations, syntax proto3)
 /* eslint-disable */
 
-// Options of the contract for each method: its permissions, its event, and its use by agents. The server, the OpenAPI
-// document and the tests all read these options, so they are defined only here.
+// Options of methods, messages and fields: permissions, events, and hints for agents. The server, the OpenAPI document
+// and the tests all read these options, so they are defined only here.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_pinfold_annotations_annotations: GenFile = /*@__PURE__*/
   fileDesc("CiVwaW5mb2xkL2Fubm90YXRpb25zL2Fubm90YXRpb25zLnByb3RvEhNwaW5mb2xkLmFubm90YXRpb25zIicKCVF1ZXJ5Rm9ybRIMCgRoZWFkGAEgASgJEgwKBGxpc3QYAiABKAki2gEKA0lBTRI1CghkaXNhYmxlZBgBIAEoCzIhLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkRpc2FibGVkSAASMwoHZW5hYmxlZBgCIAEoCzIgLnBpbmZvbGQuYW5ub3RhdGlvbnMuSUFNLkVuYWJsZWRIABoKCghEaXNhYmxlZBpTCgdFbmFibGVkEjYKDGNhcGFiaWxpdGllcxgBIAMoDjIgLnBpbmZvbGQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHkSEAoIdW5zY29wZWQYAiABKAhCBgoEbW9kZSKyAQoFRXZlbnQSDAoEdHlwZRgBIAEoCRISCgpleHRlbnNpb25zGAIgAygJEjUKCGF1ZGllbmNlGAMgASgOMiMucGluZm9sZC5hbm5vdGF0aW9ucy5FdmVudC5BdWRpZW5jZRIOCgZzb3VyY2UYBCABKAkiQAoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIMCghDVVNUT01FUhABEgwKCElOVEVSTkFMEAIiywEKBFRvb2wSEwoLZGVzY3JpcHRpb24YASABKAkSDgoGaGlkZGVuGAIgASgIEhYKCXJlYWRfb25seRgDIAEoCEgAiAEBEhgKC2Rlc3RydWN0aXZlGAQgASgISAGIAQESFwoKaWRlbXBvdGVudBgFIAEoCEgCiAEBEhcKCm9wZW5fd29ybGQYBiABKAhIA4gBAUIMCgpfcmVhZF9vbmx5Qg4KDF9kZXN0cnVjdGl2ZUINCgtfaWRlbXBvdGVudEINCgtfb3Blbl93b3JsZDpMCgNpYW0SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhgucGluZm9sZC5hbm5vdGF0aW9ucy5JQU1SA2lhbTpSCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgVldmVudDpPCgR0b29sEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAEoCzIZLnBpbmZvbGQuYW5ub3RhdGlvbnMuVG9vbFIEdG9vbDpXCgdlbWl0dGVkEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNeGAyABKAsyGi5waW5mb2xkLmFubm90YXRpb25zLkV2ZW50UgdlbWl0dGVkOjwKCWlhbV9zY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIaWFtU2NvcGU6SAoPY29tbWFfc2VwYXJhdGVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUg5jb21tYVNlcGFyYXRlZDpeCgpxdWVyeV9mb3JtEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgLMh4ucGluZm9sZC5hbm5vdGF0aW9ucy5RdWVyeUZvcm1SCXF1ZXJ5Rm9ybWIGcHJvdG8z", [file_google_protobuf_descriptor, file_pinfold_capabilities_capabilities]);
 
 /**
- * Form of a message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
+ * Text form of a message: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
  *
  * @generated from message pinfold.annotations.QueryForm
  */
@@ -41,7 +41,7 @@ export type QueryForm = Message<"pinfold.annotations.QueryForm"> & {
 };
 
 /**
- * Form of a message as one text: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
+ * Text form of a message: `<head>`, or `<head>:<element of list>[,<element of list>...]`.
  *
  * @generated from message pinfold.annotations.QueryForm
  */
@@ -475,7 +475,8 @@ export const iam_scope: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_pinfold_annotations_annotations, 4);
 
 /**
- * True: the query parameter can be repeated, or be one value with commas, because no element can contain a comma.
+ * True: in a query string, the values can be separated by commas instead of repeating the parameter. Only for fields
+ * whose values never contain a comma.
  *
  * @generated from extension: bool comma_separated = 50005;
  */
@@ -483,7 +484,8 @@ export const comma_separated: GenExtension<FieldOptions, boolean> = /*@__PURE__*
   extDesc(file_pinfold_annotations_annotations, 5);
 
 /**
- * Form of one element of a repeated message as a query parameter. Without it, the field cannot be a query parameter.
+ * Text form of one element, for a repeated message field as a query parameter. Without it, the field cannot be a
+ * query parameter.
  *
  * @generated from extension: pinfold.annotations.QueryForm query_form = 50006;
  */

@@ -232,28 +232,28 @@ export const Capability = {
   CAP_TENANT_ATTESTATIONS_LIST: 670,
 
   /**
-   * Create account associations.
+   * Connect groups with cloud accounts (account associations).
    *
    * @generated from enum value: CAP_IAM_ACCOUNT_ASSOCIATIONS_CREATE = 701;
    */
   CAP_IAM_ACCOUNT_ASSOCIATIONS_CREATE: 701,
 
   /**
-   * Change account associations.
+   * Change the cloud accounts of groups (account associations).
    *
    * @generated from enum value: CAP_IAM_ACCOUNT_ASSOCIATIONS_UPDATE = 702;
    */
   CAP_IAM_ACCOUNT_ASSOCIATIONS_UPDATE: 702,
 
   /**
-   * See account associations.
+   * See the cloud accounts of groups (account associations).
    *
    * @generated from enum value: CAP_IAM_ACCOUNT_ASSOCIATIONS_LIST = 703;
    */
   CAP_IAM_ACCOUNT_ASSOCIATIONS_LIST: 703,
 
   /**
-   * Delete account associations.
+   * Disconnect groups from cloud accounts (account associations).
    *
    * @generated from enum value: CAP_IAM_ACCOUNT_ASSOCIATIONS_DELETE = 704;
    */

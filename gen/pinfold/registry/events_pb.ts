@@ -36,7 +36,7 @@ export type Refusal = Message<"pinfold.registry.Refusal"> & {
   code: string;
 
   /**
-   * Error in words.
+   * Error message.
    *
    * @generated from field: string message = 3;
    */
@@ -64,7 +64,7 @@ export type RefusalJson = {
   code?: string;
 
   /**
-   * Error in words.
+   * Error message.
    *
    * @generated from field: string message = 3;
    */
@@ -79,7 +79,7 @@ export const RefusalSchema: GenMessage<Refusal, {jsonType: RefusalJson}> = /*@__
   messageDesc(file_pinfold_registry_events, 0);
 
 /**
- * Push, successful or refused.
+ * Event body: a push, successful or refused.
  *
  * @generated from message pinfold.registry.PushEvent
  */
@@ -177,7 +177,7 @@ export type PushEvent = Message<"pinfold.registry.PushEvent"> & {
 };
 
 /**
- * Push, successful or refused.
+ * Event body: a push, successful or refused.
  *
  * @generated from message pinfold.registry.PushEvent
  */
@@ -282,7 +282,7 @@ export const PushEventSchema: GenMessage<PushEvent, {jsonType: PushEventJson}> =
   messageDesc(file_pinfold_registry_events, 1);
 
 /**
- * Pull, successful or refused.
+ * Event body: a pull, successful or refused.
  *
  * @generated from message pinfold.registry.PullEvent
  */
@@ -387,7 +387,7 @@ export type PullEvent = Message<"pinfold.registry.PullEvent"> & {
 };
 
 /**
- * Pull, successful or refused.
+ * Event body: a pull, successful or refused.
  *
  * @generated from message pinfold.registry.PullEvent
  */

@@ -243,7 +243,7 @@ export type Event = Message<"pinfold.platform.advisory.Event"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * Kind of event. Exactly one.
+   * Kind of event. Exactly one of these fields is set.
    *
    * @generated from oneof pinfold.platform.advisory.Event.data
    */
@@ -383,7 +383,7 @@ export const EventSchema: GenMessage<Event, {jsonType: EventJson}> = /*@__PURE__
  */
 export type TruePositiveDetermination = Message<"pinfold.platform.advisory.TruePositiveDetermination"> & {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -397,7 +397,7 @@ export type TruePositiveDetermination = Message<"pinfold.platform.advisory.TrueP
  */
 export type TruePositiveDeterminationJson = {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -425,7 +425,7 @@ export type FalsePositiveDetermination = Message<"pinfold.platform.advisory.Fals
   type: FalsePositiveDetermination_Type;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -446,7 +446,7 @@ export type FalsePositiveDeterminationJson = {
   type?: FalsePositiveDetermination_TypeJson;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -1011,7 +1011,7 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
   messageDesc(file_pinfold_advisory_v1_security_advisory, 10);
 
 /**
- * Wait for a fix by the upstream project of the component.
+ * Decision to wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.PendingUpstreamFix
  */
@@ -1025,7 +1025,7 @@ export type PendingUpstreamFix = Message<"pinfold.platform.advisory.PendingUpstr
 };
 
 /**
- * Wait for a fix by the upstream project of the component.
+ * Decision to wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.PendingUpstreamFix
  */
@@ -1447,7 +1447,7 @@ export const Reference_Type = {
   PACKAGE: 8,
 
   /**
-   * A demonstration.
+   * A demonstration of the vulnerability, such as a proof of concept.
    *
    * @generated from enum value: EVIDENCE = 9;
    */
@@ -1565,7 +1565,7 @@ export const Severity_Type = {
   CVSS_V4: 3,
 
   /**
-   * Ubuntu's terms. Version 2 does not have it.
+   * Priority in Ubuntu's terms, such as `medium`. Version 2 does not include it.
    *
    * @generated from enum value: UBUNTU = 4;
    */

@@ -349,7 +349,7 @@ export type DocumentEvent = Message<"pinfold.platform.advisory.v2.DocumentEvent"
   timestamp?: Timestamp | undefined;
 
   /**
-   * Kind of event. Exactly one.
+   * Kind of event. Exactly one of these fields is set.
    *
    * @generated from oneof pinfold.platform.advisory.v2.DocumentEvent.data
    */
@@ -489,7 +489,7 @@ export const DocumentEventSchema: GenMessage<DocumentEvent, {jsonType: DocumentE
  */
 export type TruePositiveDetermination = Message<"pinfold.platform.advisory.v2.TruePositiveDetermination"> & {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -503,7 +503,7 @@ export type TruePositiveDetermination = Message<"pinfold.platform.advisory.v2.Tr
  */
 export type TruePositiveDeterminationJson = {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -531,7 +531,7 @@ export type FalsePositiveDetermination = Message<"pinfold.platform.advisory.v2.F
   type: FalsePositiveDetermination_Type;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -552,7 +552,7 @@ export type FalsePositiveDeterminationJson = {
   type?: FalsePositiveDetermination_TypeJson;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -1117,7 +1117,7 @@ export const FixNotPlannedSchema: GenMessage<FixNotPlanned, {jsonType: FixNotPla
   messageDesc(file_pinfold_advisory_v2_security_advisory, 10);
 
 /**
- * Wait for a fix by the upstream project of the component.
+ * Decision to wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.v2.PendingUpstreamFix
  */
@@ -1131,7 +1131,7 @@ export type PendingUpstreamFix = Message<"pinfold.platform.advisory.v2.PendingUp
 };
 
 /**
- * Wait for a fix by the upstream project of the component.
+ * Decision to wait for a fix by the upstream project of the component.
  *
  * @generated from message pinfold.platform.advisory.v2.PendingUpstreamFix
  */
@@ -1357,7 +1357,7 @@ export type VulnerabilityMetadata = Message<"pinfold.platform.advisory.v2.Vulner
   id: string;
 
   /**
-   * Summary on one line.
+   * Summary in one line.
    *
    * @generated from field: string summary = 2;
    */
@@ -1399,7 +1399,7 @@ export type VulnerabilityMetadataJson = {
   id?: string;
 
   /**
-   * Summary on one line.
+   * Summary in one line.
    *
    * @generated from field: string summary = 2;
    */
@@ -1553,7 +1553,7 @@ export const Reference_Type = {
   PACKAGE: 8,
 
   /**
-   * A demonstration.
+   * A demonstration of the vulnerability, such as a proof of concept.
    *
    * @generated from enum value: TYPE_EVIDENCE = 9;
    */

@@ -513,7 +513,7 @@ export const DeletionRequestSchema: GenMessage<DeletionRequest, {jsonType: Delet
   messageDesc(file_pinfold_auth_v1_auth, 6);
 
 /**
- * Account of the caller: read it, sign up, fetch the token of a browser sign-in, and delete it.
+ * Account of the caller: sign up, read and delete the account, and fetch the token of a sign-in in a browser.
  *
  * @generated from service pinfold.platform.auth.Auth
  */
@@ -542,8 +542,8 @@ export const Auth: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Returns the token of a sign-in that was finished in a browser elsewhere. Returns NOT_FOUND until it is finished,
-   * and again after it was fetched.
+   * Returns the token of a sign-in that the user completed in a browser, possibly on another machine. Returns NOT_FOUND
+   * until the sign-in is completed, and again after the token was fetched.
    *
    * @generated from rpc pinfold.platform.auth.Auth.GetHeadlessSession
    */

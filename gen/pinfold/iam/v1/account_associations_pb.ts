@@ -17,7 +17,8 @@ export const file_pinfold_iam_v1_account_associations: GenFile = /*@__PURE__*/
   fileDesc("CilwaW5mb2xkL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy5wcm90bxIUcGluZm9sZC5wbGF0Zm9ybS5pYW0iwwkKE0FjY291bnRBc3NvY2lhdGlvbnMSEwoFZ3JvdXAYASABKAlCBKC1GAESQAoGYW1hem9uGAIgASgLMjAucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5BbWF6b24SQAoGZ29vZ2xlGAMgASgLMjAucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5Hb29nbGUSQQoHcGluZm9sZBgHIAEoCzIwLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuVmVuZG9yEj4KBWF6dXJlGAggASgLMi8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5BenVyZRIMCgRuYW1lGAQgASgJEhMKC2Rlc2NyaXB0aW9uGAUgASgJEkAKBmdpdGh1YhgJIAEoCzIwLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuR2l0SHViGhkKBkFtYXpvbhIPCgdhY2NvdW50GAEgASgJGjQKBkdvb2dsZRISCgpwcm9qZWN0X2lkGAEgASgJEhYKDnByb2plY3RfbnVtYmVyGAIgASgJGqEBCgZWZW5kb3ISXwoQc2VydmljZV9iaW5kaW5ncxgBIAMoCzJFLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuVmVuZG9yLlNlcnZpY2VCaW5kaW5nc0VudHJ5GjYKFFNlcnZpY2VCaW5kaW5nc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaoAEKBUF6dXJlEhEKCXRlbmFudF9pZBgBIAEoCRJSCgpjbGllbnRfaWRzGAIgAygLMj4ucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5BenVyZS5DbGllbnRJZHNFbnRyeRowCg5DbGllbnRJZHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGuYBCgZHaXRIdWISYQoRYXBwX2luc3RhbGxhdGlvbnMYAiADKAsyRi5waW5mb2xkLnBsYXRmb3JtLmlhbS5BY2NvdW50QXNzb2NpYXRpb25zLkdpdEh1Yi5BcHBJbnN0YWxsYXRpb25zRW50cnkaeQoVQXBwSW5zdGFsbGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoAxJPCgV2YWx1ZRgCIAEoCzJALnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMuR2l0SHViQXBwSW5zdGFsbGF0aW9uczoCOAEabQoWR2l0SHViQXBwSW5zdGFsbGF0aW9ucxJTCg1pbnN0YWxsYXRpb25zGAEgAygLMjwucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucy5HaXRIdWJJbnN0YWxsYXRpb24aOwoSR2l0SHViSW5zdGFsbGF0aW9uEhcKD2luc3RhbGxhdGlvbl9pZBgBIAEoAxIMCgRuYW1lGAIgASgJIjgKGUFjY291bnRBc3NvY2lhdGlvbnNGaWx0ZXISDQoFZ3JvdXAYASABKAkSDAoEbmFtZRgCIAEoCSJTChdBY2NvdW50QXNzb2NpYXRpb25zTGlzdBI4CgVpdGVtcxgBIAMoCzIpLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnMiNwogRGVsZXRlQWNjb3VudEFzc29jaWF0aW9uc1JlcXVlc3QSEwoFZ3JvdXAYASABKAlCBKC1GAEizgEKH0FjY291bnRBc3NvY2lhdGlvbnNDaGVja1JlcXVlc3QSEwoFZ3JvdXAYASABKAlCBKC1GAESVwoMYWNjb3VudF90eXBlGAIgASgOMkEucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9uc0NoZWNrUmVxdWVzdC5BY2NvdW50VHlwZSI9CgtBY2NvdW50VHlwZRILCgdVTktOT1dOEAASCgoGR09PR0xFEAESCgoGQU1BWk9OEAISCQoFQVpVUkUQAyKxAQoZQWNjb3VudEFzc29jaWF0aW9uc1N0YXR1cxJECgVyZWFkeRgBIAEoDjI1LnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnNTdGF0dXMuU3RhdGUSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkiLQoFU3RhdGUSCwoHVU5LTk9XThAAEgkKBVJlYWR5EAESDAoITm90UmVhZHkQAjKFCAoYR3JvdXBBY2NvdW50QXNzb2NpYXRpb25zEt4BCgZDcmVhdGUSKS5waW5mb2xkLnBsYXRmb3JtLmlhbS5BY2NvdW50QXNzb2NpYXRpb25zGikucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucyJ+irUYBhIECgK9BZK1GD4KM2Rldi5waW5mb2xkLmFwaS5pYW0uYWNjb3VudF9hc3NvY2lhdGlvbnMuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCLDoBKiInL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy97Z3JvdXA9Kip9Et4BCgZVcGRhdGUSKS5waW5mb2xkLnBsYXRmb3JtLmlhbS5BY2NvdW50QXNzb2NpYXRpb25zGikucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9ucyJ+irUYBhIECgK+BZK1GD4KM2Rldi5waW5mb2xkLmFwaS5pYW0uYWNjb3VudF9hc3NvY2lhdGlvbnMudXBkYXRlZC52MRIFZ3JvdXAYAYLT5JMCLDoBKhonL2lhbS92MS9hY2NvdW50X2Fzc29jaWF0aW9ucy97Z3JvdXA9Kip9EpgBCgRMaXN0Ei8ucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9uc0ZpbHRlchotLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnNMaXN0IjCKtRgIEgYKAr8FEAGC0+STAh4SHC9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMS1QEKBkRlbGV0ZRI2LnBpbmZvbGQucGxhdGZvcm0uaWFtLkRlbGV0ZUFjY291bnRBc3NvY2lhdGlvbnNSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InuKtRgGEgQKAsAFkrUYPgozZGV2LnBpbmZvbGQuYXBpLmlhbS5hY2NvdW50X2Fzc29jaWF0aW9ucy5kZWxldGVkLnYxEgVncm91cBgBgtPkkwIpKicvaWFtL3YxL2FjY291bnRfYXNzb2NpYXRpb25zL3tncm91cD0qKn0SswEKBUNoZWNrEjUucGluZm9sZC5wbGF0Zm9ybS5pYW0uQWNjb3VudEFzc29jaWF0aW9uc0NoZWNrUmVxdWVzdBovLnBpbmZvbGQucGxhdGZvcm0uaWFtLkFjY291bnRBc3NvY2lhdGlvbnNTdGF0dXMiQoq1GAYSBAoCvwWC0+STAjI6ASoiLS9pYW0vdjEvYWNjb3VudF9hc3NvY2lhdGlvbnMve2dyb3VwPSoqfTpjaGVja2IGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty, file_pinfold_annotations_annotations]);
 
 /**
- * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
+ * Account association: the accounts of a group at cloud providers and GitHub. All blocks, such as `amazon` and
+ * `github`, are optional.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations
  */
@@ -44,7 +45,7 @@ export type AccountAssociations = Message<"pinfold.platform.iam.AccountAssociati
   google?: AccountAssociations_Google | undefined;
 
   /**
-   * The service identities.
+   * Identities of services that act for the group.
    *
    * @generated from field: pinfold.platform.iam.AccountAssociations.Vendor pinfold = 7;
    */
@@ -80,7 +81,8 @@ export type AccountAssociations = Message<"pinfold.platform.iam.AccountAssociati
 };
 
 /**
- * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
+ * Account association: the accounts of a group at cloud providers and GitHub. All blocks, such as `amazon` and
+ * `github`, are optional.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations
  */
@@ -107,7 +109,7 @@ export type AccountAssociationsJson = {
   google?: AccountAssociations_GoogleJson;
 
   /**
-   * The service identities.
+   * Identities of services that act for the group.
    *
    * @generated from field: pinfold.platform.iam.AccountAssociations.Vendor pinfold = 7;
    */
@@ -234,7 +236,7 @@ export const AccountAssociations_GoogleSchema: GenMessage<AccountAssociations_Go
   messageDesc(file_pinfold_iam_v1_account_associations, 0, 1);
 
 /**
- * Identities that services of this server assume to act for the group.
+ * Identities with which services of this server act for the group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.Vendor
  */
@@ -249,7 +251,7 @@ export type AccountAssociations_Vendor = Message<"pinfold.platform.iam.AccountAs
 };
 
 /**
- * Identities that services of this server assume to act for the group.
+ * Identities with which services of this server act for the group.
  *
  * @generated from message pinfold.platform.iam.AccountAssociations.Vendor
  */
@@ -773,8 +775,8 @@ export const AccountAssociationsStatus_StateSchema: GenEnum<AccountAssociationsS
   enumDesc(file_pinfold_iam_v1_account_associations, 5, 0);
 
 /**
- * Cloud accounts and service identities of a group. They are the account associations of version 2. A group has at most
- * one.
+ * Account associations: the accounts of a group at AWS, Google Cloud, Azure and GitHub, and its service identities.
+ * They are the account associations of version 2. A group has at most one.
  *
  * @generated from service pinfold.platform.iam.GroupAccountAssociations
  */

@@ -106,15 +106,15 @@ export type Group = Message<"pinfold.platform.iam.Group"> & {
   resourceLimits: { [key: string]: number };
 
   /**
-   * True: the name is a domain, and the organization has proved that it owns this domain. Only staff can set this, and
-   * only on organizations.
+   * True: the name is a domain, and the organization has proved that it owns this domain. Only the operator can set
+   * this, and only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * Kind of organization. Only staff can set it. Folders show the kind of their organization.
+   * Kind of organization. Only the operator can set it. Folders show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.OrgKind kind = 6;
    */
@@ -165,15 +165,15 @@ export type GroupJson = {
   resourceLimits?: { [key: string]: number };
 
   /**
-   * True: the name is a domain, and the organization has proved that it owns this domain. Only staff can set this, and
-   * only on organizations.
+   * True: the name is a domain, and the organization has proved that it owns this domain. Only the operator can set
+   * this, and only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
   verified?: boolean;
 
   /**
-   * Kind of organization. Only staff can set it. Folders show the kind of their organization.
+   * Kind of organization. Only the operator can set it. Folders show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.OrgKind kind = 6;
    */
@@ -626,7 +626,7 @@ export const OrgStatusSchema: GenEnum<OrgStatus, OrgStatusJson> = /*@__PURE__*/
   enumDesc(file_pinfold_iam_v1_groups, 1);
 
 /**
- * Organizations and their folders. They are the groups of version 2, in the names and shapes of version 1.
+ * Organizations and their folders. They are the groups of version 2, with the field names and messages of version 1.
  *
  * @generated from service pinfold.platform.iam.Groups
  */
@@ -646,7 +646,7 @@ export const Groups: GenService<{
   },
   /**
    * Replaces a group. A field that is left out becomes empty. Returns FAILED_PRECONDITION for a new name of a verified
-   * organization. Returns PERMISSION_DENIED if a caller who is not staff changes `verified` or `kind`. Returns
+   * organization. Returns PERMISSION_DENIED if a caller who is not the operator changes `verified` or `kind`. Returns
    * NOT_FOUND if the group does not exist.
    *
    * @generated from rpc pinfold.platform.iam.Groups.Update
@@ -681,8 +681,8 @@ export const Groups: GenService<{
   },
   /**
    * Finds the verified organization for the domain of the caller's verified email address. The name of the organization
-   * is this domain. Always returns the same NOT_FOUND if there is no answer, so that callers cannot probe for
-   * organizations.
+   * is this domain. In all other cases returns the same NOT_FOUND, so that callers cannot find out which organizations
+   * exist.
    *
    * @generated from rpc pinfold.platform.iam.Groups.LookupGroup
    */

@@ -55,7 +55,8 @@ export const GetAccountAssociationRequestSchema: GenMessage<GetAccountAssociatio
   messageDesc(file_pinfold_iam_v2_account_associations, 0);
 
 /**
- * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
+ * Account association: the accounts of a group at cloud providers and GitHub. All blocks, such as `amazon` and
+ * `github`, are optional.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation
  */
@@ -96,7 +97,7 @@ export type AccountAssociation = Message<"pinfold.platform.iam.v2.AccountAssocia
   google?: AccountAssociation_Google | undefined;
 
   /**
-   * The service identities.
+   * Identities of services that act for the group.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountAssociation.Vendor pinfold = 7;
    */
@@ -132,7 +133,8 @@ export type AccountAssociation = Message<"pinfold.platform.iam.v2.AccountAssocia
 };
 
 /**
- * Accounts of a group at cloud providers and GitHub. The blocks are independent: set any number of them.
+ * Account association: the accounts of a group at cloud providers and GitHub. All blocks, such as `amazon` and
+ * `github`, are optional.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation
  */
@@ -173,7 +175,7 @@ export type AccountAssociationJson = {
   google?: AccountAssociation_GoogleJson;
 
   /**
-   * The service identities.
+   * Identities of services that act for the group.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountAssociation.Vendor pinfold = 7;
    */
@@ -300,7 +302,7 @@ export const AccountAssociation_GoogleSchema: GenMessage<AccountAssociation_Goog
   messageDesc(file_pinfold_iam_v2_account_associations, 1, 1);
 
 /**
- * Identities that services of this server assume to act for the group.
+ * Identities with which services of this server act for the group.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.Vendor
  */
@@ -315,7 +317,7 @@ export type AccountAssociation_Vendor = Message<"pinfold.platform.iam.v2.Account
 };
 
 /**
- * Identities that services of this server assume to act for the group.
+ * Identities with which services of this server act for the group.
  *
  * @generated from message pinfold.platform.iam.v2.AccountAssociation.Vendor
  */
@@ -836,7 +838,7 @@ export const UpdateAccountAssociationRequestSchema: GenMessage<UpdateAccountAsso
   messageDesc(file_pinfold_iam_v2_account_associations, 6);
 
 /**
- * Request to test the access to one cloud for a group.
+ * Request to test the access of a group to one cloud provider.
  *
  * @generated from message pinfold.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -849,7 +851,7 @@ export type CheckAccountAssociationRequest = Message<"pinfold.platform.iam.v2.Ch
   uid: string;
 
   /**
-   * The cloud to test.
+   * The cloud provider to test.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -857,7 +859,7 @@ export type CheckAccountAssociationRequest = Message<"pinfold.platform.iam.v2.Ch
 };
 
 /**
- * Request to test the access to one cloud for a group.
+ * Request to test the access of a group to one cloud provider.
  *
  * @generated from message pinfold.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -870,7 +872,7 @@ export type CheckAccountAssociationRequestJson = {
   uid?: string;
 
   /**
-   * The cloud to test.
+   * The cloud provider to test.
    *
    * @generated from field: pinfold.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -891,14 +893,14 @@ export const CheckAccountAssociationRequestSchema: GenMessage<CheckAccountAssoci
  */
 export type CheckAccountAssociationResponse = Message<"pinfold.platform.iam.v2.CheckAccountAssociationResponse"> & {
   /**
-   * State of the access to the cloud.
+   * State of the access to the cloud provider.
    *
    * @generated from field: pinfold.platform.iam.v2.CheckStatus status = 1;
    */
   status: CheckStatus;
 
   /**
-   * Reason for a failure, as a short word for programs.
+   * Reason for a failure, as a short code for programs.
    *
    * @generated from field: string reason = 2;
    */
@@ -919,14 +921,14 @@ export type CheckAccountAssociationResponse = Message<"pinfold.platform.iam.v2.C
  */
 export type CheckAccountAssociationResponseJson = {
   /**
-   * State of the access to the cloud.
+   * State of the access to the cloud provider.
    *
    * @generated from field: pinfold.platform.iam.v2.CheckStatus status = 1;
    */
   status?: CheckStatusJson;
 
   /**
-   * Reason for a failure, as a short word for programs.
+   * Reason for a failure, as a short code for programs.
    *
    * @generated from field: string reason = 2;
    */
@@ -1003,7 +1005,7 @@ export const AccountProviderTypeSchema: GenEnum<AccountProviderType, AccountProv
   enumDesc(file_pinfold_iam_v2_account_associations, 0);
 
 /**
- * State of the access to a cloud account.
+ * State of the access to a cloud provider.
  *
  * @generated from enum pinfold.platform.iam.v2.CheckStatus
  */
@@ -1031,14 +1033,14 @@ export const CheckStatus = {
 } as const;
 
 /**
- * State of the access to a cloud account.
+ * State of the access to a cloud provider.
  *
  * @generated from enum pinfold.platform.iam.v2.CheckStatus
  */
 export type CheckStatus = (typeof CheckStatus)[keyof typeof CheckStatus] | UnknownEnum;
 
 /**
- * State of the access to a cloud account.
+ * State of the access to a cloud provider.
  *
  * @generated from enum pinfold.platform.iam.v2.CheckStatus
  */
@@ -1051,7 +1053,8 @@ export const CheckStatusSchema: GenEnum<CheckStatus, CheckStatusJson> = /*@__PUR
   enumDesc(file_pinfold_iam_v2_account_associations, 1);
 
 /**
- * Cloud accounts and service identities of a group. A group has at most one account association.
+ * Account associations: the accounts of a group at AWS, Google Cloud, Azure and GitHub, and its service identities. A
+ * group has at most one account association.
  *
  * @generated from service pinfold.platform.iam.v2.AccountAssociationsService
  */
@@ -1108,8 +1111,9 @@ export const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Tries to get credentials from one cloud and returns the result. The call also succeeds if the cloud refuses; the
-   * answer then has the reason. Returns NOT_FOUND if the group has no association.
+   * Tests an account association: tries to get credentials from one cloud provider and returns the result. If the
+   * provider refuses, the call still succeeds and the answer has the reason. Returns NOT_FOUND if the group has no
+   * association.
    *
    * @generated from rpc pinfold.platform.iam.v2.AccountAssociationsService.CheckAccountAssociation
    */

@@ -93,7 +93,7 @@ export type Group = Message<"pinfold.platform.iam.v2.Group"> & {
 
   /**
    * True: the name is a domain, and the organization has proved that it owns this domain. The name is then unique and
-   * cannot be changed. Only staff can set this, and only on organizations.
+   * cannot be changed. Only the operator can set this, and only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
@@ -114,8 +114,8 @@ export type Group = Message<"pinfold.platform.iam.v2.Group"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * Kind of organization. Only staff can set it, and they must set it when they create a verified organization. Refused
-   * on folders, which show the kind of their organization.
+   * Kind of organization. Only the operator can set it. Required when the operator creates a verified organization.
+   * Refused on folders, which show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.v2.OrgKind kind = 8;
    */
@@ -168,7 +168,7 @@ export type GroupJson = {
 
   /**
    * True: the name is a domain, and the organization has proved that it owns this domain. The name is then unique and
-   * cannot be changed. Only staff can set this, and only on organizations.
+   * cannot be changed. Only the operator can set this, and only on organizations.
    *
    * @generated from field: bool verified = 5;
    */
@@ -189,8 +189,8 @@ export type GroupJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Kind of organization. Only staff can set it, and they must set it when they create a verified organization. Refused
-   * on folders, which show the kind of their organization.
+   * Kind of organization. Only the operator can set it. Required when the operator creates a verified organization.
+   * Refused on folders, which show the kind of their organization.
    *
    * @generated from field: pinfold.platform.iam.v2.OrgKind kind = 8;
    */
@@ -640,7 +640,7 @@ export const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessReque
   messageDesc(file_pinfold_iam_v2_groups, 9);
 
 /**
- * Empty answer: the owners are notified later, by other means.
+ * Empty answer. Members who can invite people see the request in `ListAccessRequests`.
  *
  * @generated from message pinfold.platform.iam.v2.RequestGroupAccessResponse
  */
@@ -648,7 +648,7 @@ export type RequestGroupAccessResponse = Message<"pinfold.platform.iam.v2.Reques
 };
 
 /**
- * Empty answer: the owners are notified later, by other means.
+ * Empty answer. Members who can invite people see the request in `ListAccessRequests`.
  *
  * @generated from message pinfold.platform.iam.v2.RequestGroupAccessResponse
  */
@@ -898,7 +898,8 @@ export const GroupsService: GenService<{
   },
   /**
    * Changes fields of a group. Other fields keep their values. Returns FAILED_PRECONDITION for a new name of a verified
-   * organization. Returns PERMISSION_DENIED if a caller who is not staff sets `verified` or `kind`. Safe to repeat.
+   * organization. Returns PERMISSION_DENIED if a caller who is not the operator sets `verified` or `kind`. Safe to
+   * repeat.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.UpdateGroup
    */
@@ -909,9 +910,9 @@ export const GroupsService: GenService<{
   },
   /**
    * Finds the verified organization for the domain of the caller's verified email address. The name of the organization
-   * is this domain. Always returns the same NOT_FOUND if there is no answer, so that callers cannot probe for
-   * organizations. A sign-in provider from the server settings must have verified the address, and the token must not
-   * be narrowed. The answer contains neither description nor limits.
+   * is this domain. In all other cases returns the same NOT_FOUND, so that callers cannot find out which organizations
+   * exist. A sign-in provider from the server settings must have verified the address. The token must not be limited by
+   * scopes or capabilities. The answer omits the description and limits of the organization.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.LookupGroup
    */
@@ -932,8 +933,9 @@ export const GroupsService: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Checks if the caller's sign-in could match an organization. This needs a trusted provider and a domain that is not
-   * a public mail domain. True does not mean that such an organization exists.
+   * Checks if the caller meets the conditions of LookupGroup: a trusted sign-in provider, and an email address at a
+   * domain of an organization rather than of a public mail service. True does not mean that such an organization
+   * exists.
    *
    * @generated from rpc pinfold.platform.iam.v2.GroupsService.CheckEligibility
    */

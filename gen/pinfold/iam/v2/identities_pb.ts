@@ -1267,7 +1267,7 @@ export const RelationshipType = {
   AWS_IDENTITY: 3,
 
   /**
-   * A service of this server.
+   * A service that acts for an organization.
    *
    * @generated from enum value: RELATIONSHIP_TYPE_SERVICE_PRINCIPAL = 4;
    */
@@ -1295,7 +1295,8 @@ export const RelationshipTypeSchema: GenEnum<RelationshipType, RelationshipTypeJ
   enumDesc(file_pinfold_iam_v2_identities, 0);
 
 /**
- * Service of this server that can act for an organization.
+ * Service that can act for an organization. The values are the services that existing clients know; this server has
+ * none of them.
  *
  * @generated from enum pinfold.platform.iam.v2.ServicePrincipal
  */
@@ -1315,14 +1316,14 @@ export const ServicePrincipal = {
   COSIGNED: 1,
 
   /**
-   * The ingester.
+   * Service `ingester`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_INGESTER = 2;
    */
   INGESTER: 2,
 
   /**
-   * The catalog syncer.
+   * Service `catalog_syncer`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_CATALOG_SYNCER = 3;
    */
@@ -1336,49 +1337,49 @@ export const ServicePrincipal = {
   APKO_BUILDER: 4,
 
   /**
-   * The entitlement syncer.
+   * Service `entitlement_syncer`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_ENTITLEMENT_SYNCER = 5;
    */
   ENTITLEMENT_SYNCER: 5,
 
   /**
-   * The tenant scanner.
+   * Service `tenant_scanner`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_TENANT_SCANNER = 6;
    */
   TENANT_SCANNER: 6,
 
   /**
-   * Sedimentology.
+   * Service `sedimentology`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_SEDIMENTOLOGY = 7;
    */
   SEDIMENTOLOGY: 7,
 
   /**
-   * Skillup.
+   * Service `skillup`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_SKILLUP = 8;
    */
   SKILLUP: 8,
 
   /**
-   * The materializer.
+   * Service `materializer`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_MATERIALIZER = 9;
    */
   MATERIALIZER: 9,
 
   /**
-   * Microflow.
+   * Service `microflow`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_MICROFLOW = 10;
    */
   MICROFLOW: 10,
 
   /**
-   * The guardener.
+   * Service `guardener`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_GUARDENER = 11;
    */
@@ -1392,7 +1393,7 @@ export const ServicePrincipal = {
   MICROVM: 12,
 
   /**
-   * Skills.
+   * Service `skills`, which only existing clients name.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_SKILLS = 13;
    */
@@ -1400,14 +1401,16 @@ export const ServicePrincipal = {
 } as const;
 
 /**
- * Service of this server that can act for an organization.
+ * Service that can act for an organization. The values are the services that existing clients know; this server has
+ * none of them.
  *
  * @generated from enum pinfold.platform.iam.v2.ServicePrincipal
  */
 export type ServicePrincipal = (typeof ServicePrincipal)[keyof typeof ServicePrincipal] | UnknownEnum;
 
 /**
- * Service of this server that can act for an organization.
+ * Service that can act for an organization. The values are the services that existing clients know; this server has
+ * none of them.
  *
  * @generated from enum pinfold.platform.iam.v2.ServicePrincipal
  */

@@ -366,7 +366,7 @@ export type IdentityProvider_OIDC = Message<"pinfold.platform.iam.v2.IdentityPro
   issuer: string;
 
   /**
-   * Client id registered at the provider.
+   * Client id that the provider has issued for this server.
    *
    * @generated from field: string client_id = 2;
    */
@@ -426,7 +426,7 @@ export type IdentityProvider_OIDCJson = {
   issuer?: string;
 
   /**
-   * Client id registered at the provider.
+   * Client id that the provider has issued for this server.
    *
    * @generated from field: string client_id = 2;
    */

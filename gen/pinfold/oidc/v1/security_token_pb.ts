@@ -30,7 +30,7 @@ export type ExchangeRequest = Message<"pinfold.platform.oidc.ExchangeRequest"> &
   aud: string[];
 
   /**
-   * Older form of `scopes` with one value. If both are set, they count as one list.
+   * Older field for one scope. If both fields are set, the values are combined. See `scopes`.
    *
    * @generated from field: string scope = 2;
    */
@@ -85,7 +85,7 @@ export type ExchangeRequestJson = {
   aud?: string[];
 
   /**
-   * Older form of `scopes` with one value. If both are set, they count as one list.
+   * Older field for one scope. If both fields are set, the values are combined. See `scopes`.
    *
    * @generated from field: string scope = 2;
    */
@@ -210,7 +210,7 @@ export type ExchangeRefreshTokenRequest = Message<"pinfold.platform.oidc.Exchang
   aud: string[];
 
   /**
-   * Older form of `scopes` with one value. If both are set, they count as one list.
+   * Older field for one scope. If both fields are set, the values are combined. See `scopes`.
    *
    * @generated from field: string scope = 2;
    */
@@ -247,7 +247,7 @@ export type ExchangeRefreshTokenRequestJson = {
   aud?: string[];
 
   /**
-   * Older form of `scopes` with one value. If both are set, they count as one list.
+   * Older field for one scope. If both fields are set, the values are combined. See `scopes`.
    *
    * @generated from field: string scope = 2;
    */

@@ -438,7 +438,7 @@ export const ImageConfigSchema: GenMessage<ImageConfig, {jsonType: ImageConfigJs
   messageDesc(file_pinfold_registry_v1_images, 5);
 
 /**
- * Empty. The key of the map is the port.
+ * Empty message. The key of the map contains the port.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.ExposedPort
  */
@@ -446,7 +446,7 @@ export type ImageConfig_ExposedPort = Message<"pinfold.platform.registry.ImageCo
 };
 
 /**
- * Empty. The key of the map is the port.
+ * Empty message. The key of the map contains the port.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.ExposedPort
  */
@@ -461,7 +461,7 @@ export const ImageConfig_ExposedPortSchema: GenMessage<ImageConfig_ExposedPort, 
   messageDesc(file_pinfold_registry_v1_images, 5, 0);
 
 /**
- * Empty. The key of the map is the folder.
+ * Empty message. The key of the map contains the folder.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.Volume
  */
@@ -469,7 +469,7 @@ export type ImageConfig_Volume = Message<"pinfold.platform.registry.ImageConfig.
 };
 
 /**
- * Empty. The key of the map is the folder.
+ * Empty message. The key of the map contains the folder.
  *
  * @generated from message pinfold.platform.registry.ImageConfig.Volume
  */
@@ -721,7 +721,7 @@ export type ManifestMetadataFilter = Message<"pinfold.platform.registry.Manifest
   repoId: string;
 
   /**
-   * Images to read. Over REST they cannot be named; without any, all images of the repo are read.
+   * Images to read. Empty: all images of the repo. This field cannot be sent over REST.
    *
    * @generated from field: repeated pinfold.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
@@ -742,7 +742,7 @@ export type ManifestMetadataFilterJson = {
   repoId?: string;
 
   /**
-   * Images to read. Over REST they cannot be named; without any, all images of the repo are read.
+   * Images to read. Empty: all images of the repo. This field cannot be sent over REST.
    *
    * @generated from field: repeated pinfold.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
@@ -763,7 +763,7 @@ export const ManifestMetadataFilterSchema: GenMessage<ManifestMetadataFilter, {j
  */
 export type ManifestMetadataFilterEntry = Message<"pinfold.platform.registry.ManifestMetadataFilterEntry"> & {
   /**
-   * Form of the reference. Exactly one.
+   * Form of the reference. Set exactly one of these fields.
    *
    * @generated from oneof pinfold.platform.registry.ManifestMetadataFilterEntry.filter
    */

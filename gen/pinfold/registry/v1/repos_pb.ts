@@ -110,7 +110,7 @@ export type Repo = Message<"pinfold.platform.registry.Repo"> & {
   catalogTier: CatalogTier;
 
   /**
-   * Labels of the offers that include the repo.
+   * Product bundles that include the repo, such as `base` and `fips`.
    *
    * @generated from field: repeated string bundles = 4;
    */
@@ -124,7 +124,7 @@ export type Repo = Message<"pinfold.platform.registry.Repo"> & {
   readme: string;
 
   /**
-   * Source that the images are copied from.
+   * Source repo from which the images are copied.
    *
    * @generated from field: pinfold.platform.registry.SyncConfig sync_config = 6 [json_name = "sync_config"];
    */
@@ -194,7 +194,7 @@ export type RepoJson = {
   catalogTier?: CatalogTierJson;
 
   /**
-   * Labels of the offers that include the repo.
+   * Product bundles that include the repo, such as `base` and `fips`.
    *
    * @generated from field: repeated string bundles = 4;
    */
@@ -208,7 +208,7 @@ export type RepoJson = {
   readme?: string;
 
   /**
-   * Source that the images are copied from.
+   * Source repo from which the images are copied.
    *
    * @generated from field: pinfold.platform.registry.SyncConfig sync_config = 6 [json_name = "sync_config"];
    */
@@ -258,7 +258,7 @@ export const RepoSchema: GenMessage<Repo, {jsonType: RepoJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v1_repos, 1);
 
 /**
- * Source that the images of a repo are copied from.
+ * Source repo from which the images of a repo are copied.
  *
  * @generated from message pinfold.platform.registry.SyncConfig
  */
@@ -321,7 +321,7 @@ export type SyncConfig = Message<"pinfold.platform.registry.SyncConfig"> & {
 };
 
 /**
- * Source that the images of a repo are copied from.
+ * Source repo from which the images of a repo are copied.
  *
  * @generated from message pinfold.platform.registry.SyncConfig
  */

@@ -108,7 +108,7 @@ export type Tag = Message<"pinfold.platform.registry.Tag"> & {
   deprecated: boolean;
 
   /**
-   * Labels of the offers that include the tag. See `bundles` of a repo.
+   * Product bundles that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -157,7 +157,7 @@ export type TagJson = {
   deprecated?: boolean;
 
   /**
-   * Labels of the offers that include the tag. See `bundles` of a repo.
+   * Product bundles that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */

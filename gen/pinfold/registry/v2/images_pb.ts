@@ -214,7 +214,7 @@ export const SizeSchema: GenMessage<Size, {jsonType: SizeJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_registry_v2_images, 3);
 
 /**
- * Facts about pushed images, read from their manifests.
+ * Architectures and sizes of pushed images, from their manifests.
  *
  * @generated from service pinfold.platform.registry.v2.ImagesService
  */

@@ -93,7 +93,7 @@ export type Repo = Message<"pinfold.platform.registry.v2.Repo"> & {
   catalogTier: CatalogTier;
 
   /**
-   * Labels of the offers that include the repo: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
+   * Product bundles that include the repo: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
    * `commercial`, `emeritoss`. Only callers with `repo.internal.admin` can set them; others get PERMISSION_DENIED. A
    * synced repo has the value of its source.
    *
@@ -128,7 +128,8 @@ export type Repo = Message<"pinfold.platform.registry.v2.Repo"> & {
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * Additions to the images. Returns FAILED_PRECONDITION on a repo without custom assembly.
+   * Packages, users and other additions for custom builds of the images. Returns FAILED_PRECONDITION if custom assembly
+   * is not enabled for the repo.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
@@ -188,7 +189,7 @@ export type RepoJson = {
   catalogTier?: CatalogTierJson;
 
   /**
-   * Labels of the offers that include the repo: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
+   * Product bundles that include the repo: `application`, `base`, `byol`, `ai`, `ai-gpu`, `featured`, `fips`,
    * `commercial`, `emeritoss`. Only callers with `repo.internal.admin` can set them; others get PERMISSION_DENIED. A
    * synced repo has the value of its source.
    *
@@ -223,7 +224,8 @@ export type RepoJson = {
   syncConfig?: SyncConfigJson;
 
   /**
-   * Additions to the images. Returns FAILED_PRECONDITION on a repo without custom assembly.
+   * Packages, users and other additions for custom builds of the images. Returns FAILED_PRECONDITION if custom assembly
+   * is not enabled for the repo.
    *
    * @generated from field: pinfold.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
@@ -375,7 +377,7 @@ export const SyncConfigSchema: GenMessage<SyncConfig, {jsonType: SyncConfigJson}
   messageDesc(file_pinfold_registry_v2_repos, 2);
 
 /**
- * Additions to the images of a repo with custom assembly.
+ * Additions to the images of a repo for which custom assembly (building customized images) is enabled.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay
  */
@@ -417,7 +419,7 @@ export type CustomOverlay = Message<"pinfold.platform.registry.v2.CustomOverlay"
 };
 
 /**
- * Additions to the images of a repo with custom assembly.
+ * Additions to the images of a repo for which custom assembly (building customized images) is enabled.
  *
  * @generated from message pinfold.platform.registry.v2.CustomOverlay
  */

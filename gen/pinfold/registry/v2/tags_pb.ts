@@ -98,7 +98,7 @@ export type Tag = Message<"pinfold.platform.registry.v2.Tag"> & {
   deprecated: boolean;
 
   /**
-   * Labels of the offers that include the tag. See `bundles` of a repo.
+   * Product bundles that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -156,7 +156,7 @@ export type TagJson = {
   deprecated?: boolean;
 
   /**
-   * Labels of the offers that include the tag. See `bundles` of a repo.
+   * Product bundles that include the tag. See `bundles` of a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */

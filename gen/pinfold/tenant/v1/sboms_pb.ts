@@ -307,7 +307,7 @@ export const ComponentGraphSchema: GenMessage<ComponentGraph, {jsonType: Compone
  */
 export type ComponentGraph_Node = Message<"pinfold.platform.tenant.ComponentGraph.Node"> & {
   /**
-   * Kind of component. Exactly one.
+   * Kind of component. Exactly one of these fields is set.
    *
    * @generated from oneof pinfold.platform.tenant.ComponentGraph.Node.typed_node
    */

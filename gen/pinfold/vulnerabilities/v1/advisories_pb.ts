@@ -433,7 +433,7 @@ export type AdvisoryFilter = Message<"pinfold.platform.vulnerabilities.v1.Adviso
   eventTypes: EventTypeFilter[];
 
   /**
-   * Order of the list. Default: by id.
+   * Order of the list. Default: by id, ascending.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.OrderBy order_by = 14;
    */
@@ -594,7 +594,7 @@ export type AdvisoryFilterJson = {
   eventTypes?: EventTypeFilterJson[];
 
   /**
-   * Order of the list. Default: by id.
+   * Order of the list. Default: by id, ascending.
    *
    * @generated from field: pinfold.platform.vulnerabilities.v1.OrderBy order_by = 14;
    */

@@ -36,7 +36,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
   timestamp?: Timestamp | undefined;
 
   /**
-   * Kind of event. Exactly one.
+   * Kind of event. Exactly one of these fields is set.
    *
    * @generated from oneof pinfold.platform.vulnerabilities.v1.AdvisoryEvent.type
    */
@@ -143,7 +143,7 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v1.Advisor
   status: ReviewStatus;
 
   /**
-   * Tracked issue of the event, if any.
+   * Issue in an issue tracker that belongs to the event, if any.
    *
    * @generated from field: optional string issue = 14;
    */
@@ -262,7 +262,7 @@ export type AdvisoryEventJson = {
   status?: ReviewStatusJson;
 
   /**
-   * Tracked issue of the event, if any.
+   * Issue in an issue tracker that belongs to the event, if any.
    *
    * @generated from field: optional string issue = 14;
    */
@@ -277,7 +277,7 @@ export const AdvisoryEventSchema: GenMessage<AdvisoryEvent, {jsonType: AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0);
 
 /**
- * Detection of the vulnerability. Shown as under investigation.
+ * Detection of the vulnerability. Status shown: under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection
  */
@@ -315,7 +315,7 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
 };
 
 /**
- * Detection of the vulnerability. Shown as under investigation.
+ * Detection of the vulnerability. Status shown: under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Detection
  */
@@ -597,7 +597,7 @@ export const AdvisoryEvent_Detection_ScanV1Schema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 0, 2);
 
 /**
- * Fix: a version without the vulnerability exists. Shown as fixed.
+ * Fix: a version without the vulnerability exists. Status shown: fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed
  */
@@ -610,7 +610,7 @@ export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v1.A
   fixedVersion: string;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -639,7 +639,7 @@ export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v1.A
 };
 
 /**
- * Fix: a version without the vulnerability exists. Shown as fixed.
+ * Fix: a version without the vulnerability exists. Status shown: fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Fixed
  */
@@ -652,7 +652,7 @@ export type AdvisoryEvent_FixedJson = {
   fixedVersion?: string;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -688,7 +688,7 @@ export const AdvisoryEvent_FixedSchema: GenMessage<AdvisoryEvent_Fixed, {jsonTyp
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 1);
 
 /**
- * Determination that the vulnerability does not affect the artifact. Shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Status shown: not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination
  */
@@ -701,7 +701,7 @@ export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform
   type: AdvisoryEvent_FalsePositiveDetermination_Type;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -709,7 +709,7 @@ export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform
 };
 
 /**
- * Determination that the vulnerability does not affect the artifact. Shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Status shown: not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination
  */
@@ -722,7 +722,7 @@ export type AdvisoryEvent_FalsePositiveDeterminationJson = {
   type?: AdvisoryEvent_FalsePositiveDetermination_TypeJson;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -820,7 +820,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<Adviso
   enumDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 2, 0);
 
 /**
- * Decision not to analyze the vulnerability. Shown as such.
+ * Decision not to analyze the vulnerability. Status shown: analysis not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -834,7 +834,7 @@ export type AdvisoryEvent_AnalysisNotPlanned = Message<"pinfold.platform.vulnera
 };
 
 /**
- * Decision not to analyze the vulnerability. Shown as such.
+ * Decision not to analyze the vulnerability. Status shown: analysis not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -855,7 +855,7 @@ export const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_An
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 3);
 
 /**
- * Decision not to fix the vulnerability. Shown as such.
+ * Decision not to fix the vulnerability. Status shown: fix not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
@@ -869,7 +869,7 @@ export type AdvisoryEvent_FixNotPlanned = Message<"pinfold.platform.vulnerabilit
 };
 
 /**
- * Decision not to fix the vulnerability. Shown as such.
+ * Decision not to fix the vulnerability. Status shown: fix not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
@@ -890,7 +890,7 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 4);
 
 /**
- * Wait for a fix by the upstream project of the component. Shown as such.
+ * Decision to wait for a fix by the upstream project of the component. Status shown: pending upstream fix.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
@@ -904,7 +904,7 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnera
 };
 
 /**
- * Wait for a fix by the upstream project of the component. Shown as such.
+ * Decision to wait for a fix by the upstream project of the component. Status shown: pending upstream fix.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
@@ -925,13 +925,13 @@ export const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_Pe
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 5);
 
 /**
- * Determination that the vulnerability affects the artifact. Shown as affected.
+ * Determination that the vulnerability affects the artifact. Status shown: affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination"> & {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -939,13 +939,13 @@ export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.
 };
 
 /**
- * Determination that the vulnerability affects the artifact. Shown as affected.
+ * Determination that the vulnerability affects the artifact. Status shown: affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDeterminationJson = {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -960,7 +960,7 @@ export const AdvisoryEvent_TruePositiveDeterminationSchema: GenMessage<AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v1_advisory_events, 0, 6);
 
 /**
- * Patch that removes the vulnerability in some versions. Shown as patched.
+ * Patch that removes the vulnerability in some versions. Status shown: patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
@@ -973,7 +973,7 @@ export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v1
   patchedVersions: string[];
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -981,7 +981,7 @@ export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v1
 };
 
 /**
- * Patch that removes the vulnerability in some versions. Shown as patched.
+ * Patch that removes the vulnerability in some versions. Status shown: patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
@@ -994,7 +994,7 @@ export type AdvisoryEvent_PatchedJson = {
   patchedVersions?: string[];
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -1029,7 +1029,7 @@ export type AdvisoryEvent_ComponentLocationChanged = Message<"pinfold.platform.v
   newLocation: string;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 3;
    */
@@ -1057,7 +1057,7 @@ export type AdvisoryEvent_ComponentLocationChangedJson = {
   newLocation?: string;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 3;
    */

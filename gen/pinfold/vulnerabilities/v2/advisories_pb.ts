@@ -348,14 +348,14 @@ export type AdvisoryEvent = Message<"pinfold.platform.vulnerabilities.v2.Advisor
   reviewState: ReviewState;
 
   /**
-   * Tracked issue of the event, if any.
+   * Issue in an issue tracker that belongs to the event, if any.
    *
    * @generated from field: optional string issue = 7;
    */
   issue?: string | undefined;
 
   /**
-   * Kind of event. Exactly one.
+   * Kind of event. Exactly one of these fields is set.
    *
    * @generated from oneof pinfold.platform.vulnerabilities.v2.AdvisoryEvent.type
    */
@@ -475,7 +475,7 @@ export type AdvisoryEventJson = {
   reviewState?: ReviewStateJson;
 
   /**
-   * Tracked issue of the event, if any.
+   * Issue in an issue tracker that belongs to the event, if any.
    *
    * @generated from field: optional string issue = 7;
    */
@@ -546,7 +546,7 @@ export const AdvisoryEventSchema: GenMessage<AdvisoryEvent, {jsonType: AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2);
 
 /**
- * Detection of the vulnerability. Shown as under investigation.
+ * Detection of the vulnerability. Status shown: under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection
  */
@@ -584,7 +584,7 @@ export type AdvisoryEvent_Detection = Message<"pinfold.platform.vulnerabilities.
 };
 
 /**
- * Detection of the vulnerability. Shown as under investigation.
+ * Detection of the vulnerability. Status shown: under investigation.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Detection
  */
@@ -866,7 +866,7 @@ export const AdvisoryEvent_Detection_ScanV1Schema: GenMessage<AdvisoryEvent_Dete
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 0, 2);
 
 /**
- * Fix: a version without the vulnerability exists. Shown as fixed.
+ * Fix: a version without the vulnerability exists. Status shown: fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed
  */
@@ -879,7 +879,7 @@ export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v2.A
   fixedVersion: string;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -908,7 +908,7 @@ export type AdvisoryEvent_Fixed = Message<"pinfold.platform.vulnerabilities.v2.A
 };
 
 /**
- * Fix: a version without the vulnerability exists. Shown as fixed.
+ * Fix: a version without the vulnerability exists. Status shown: fixed.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Fixed
  */
@@ -921,7 +921,7 @@ export type AdvisoryEvent_FixedJson = {
   fixedVersion?: string;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -957,7 +957,7 @@ export const AdvisoryEvent_FixedSchema: GenMessage<AdvisoryEvent_Fixed, {jsonTyp
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 1);
 
 /**
- * Determination that the vulnerability does not affect the artifact. Shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Status shown: not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination
  */
@@ -970,7 +970,7 @@ export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform
   type: AdvisoryEvent_FalsePositiveDetermination_Type;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -978,7 +978,7 @@ export type AdvisoryEvent_FalsePositiveDetermination = Message<"pinfold.platform
 };
 
 /**
- * Determination that the vulnerability does not affect the artifact. Shown as not affected.
+ * Determination that the vulnerability does not affect the artifact. Status shown: not affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination
  */
@@ -991,7 +991,7 @@ export type AdvisoryEvent_FalsePositiveDeterminationJson = {
   type?: AdvisoryEvent_FalsePositiveDetermination_TypeJson;
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -1089,7 +1089,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<Adviso
   enumDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 2, 0);
 
 /**
- * Decision not to analyze the vulnerability. Shown as such.
+ * Decision not to analyze the vulnerability. Status shown: analysis not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -1103,7 +1103,7 @@ export type AdvisoryEvent_AnalysisNotPlanned = Message<"pinfold.platform.vulnera
 };
 
 /**
- * Decision not to analyze the vulnerability. Shown as such.
+ * Decision not to analyze the vulnerability. Status shown: analysis not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -1124,7 +1124,7 @@ export const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_An
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 3);
 
 /**
- * Decision not to fix the vulnerability. Shown as such.
+ * Decision not to fix the vulnerability. Status shown: fix not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
@@ -1138,7 +1138,7 @@ export type AdvisoryEvent_FixNotPlanned = Message<"pinfold.platform.vulnerabilit
 };
 
 /**
- * Decision not to fix the vulnerability. Shown as such.
+ * Decision not to fix the vulnerability. Status shown: fix not planned.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
@@ -1159,7 +1159,7 @@ export const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotP
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 4);
 
 /**
- * Wait for a fix by the upstream project of the component. Shown as such.
+ * Decision to wait for a fix by the upstream project of the component. Status shown: pending upstream fix.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
@@ -1173,7 +1173,7 @@ export type AdvisoryEvent_PendingUpstreamFix = Message<"pinfold.platform.vulnera
 };
 
 /**
- * Wait for a fix by the upstream project of the component. Shown as such.
+ * Decision to wait for a fix by the upstream project of the component. Status shown: pending upstream fix.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
@@ -1194,13 +1194,13 @@ export const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_Pe
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 5);
 
 /**
- * Determination that the vulnerability affects the artifact. Shown as affected.
+ * Determination that the vulnerability affects the artifact. Status shown: affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination"> & {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -1208,13 +1208,13 @@ export type AdvisoryEvent_TruePositiveDetermination = Message<"pinfold.platform.
 };
 
 /**
- * Determination that the vulnerability affects the artifact. Shown as affected.
+ * Determination that the vulnerability affects the artifact. Status shown: affected.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.TruePositiveDetermination
  */
 export type AdvisoryEvent_TruePositiveDeterminationJson = {
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 1;
    */
@@ -1229,7 +1229,7 @@ export const AdvisoryEvent_TruePositiveDeterminationSchema: GenMessage<AdvisoryE
   messageDesc(file_pinfold_vulnerabilities_v2_advisories, 2, 6);
 
 /**
- * Patch that removes the vulnerability in some versions. Shown as patched.
+ * Patch that removes the vulnerability in some versions. Status shown: patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
@@ -1242,7 +1242,7 @@ export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v2
   patchedVersions: string[];
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */
@@ -1250,7 +1250,7 @@ export type AdvisoryEvent_Patched = Message<"pinfold.platform.vulnerabilities.v2
 };
 
 /**
- * Patch that removes the vulnerability in some versions. Shown as patched.
+ * Patch that removes the vulnerability in some versions. Status shown: patched.
  *
  * @generated from message pinfold.platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
@@ -1263,7 +1263,7 @@ export type AdvisoryEvent_PatchedJson = {
   patchedVersions?: string[];
 
   /**
-   * Explanation for people.
+   * Explanation, as free text.
    *
    * @generated from field: string note = 2;
    */

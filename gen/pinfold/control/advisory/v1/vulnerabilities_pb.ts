@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/advisory/v1/vulnerabilities.proto (package pinfold.control.advisory.v1, syntax proto3)
 /* eslint-disable */
 
-// Operator methods for vulnerability descriptions. The public contract only reads them.
+// Operator methods for vulnerability descriptions. The public API can only read them.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";

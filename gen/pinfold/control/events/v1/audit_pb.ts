@@ -61,7 +61,8 @@ export const GetAuditEntryRequestSchema: GenMessage<GetAuditEntryRequest, {jsonT
  */
 export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
   /**
-   * Identifier: the uid of the group, a slash and 16 hex digits. The deletion of an organization belongs to no group.
+   * Identifier: the uid of the group, a slash and 16 hex digits. An entry about the deletion of an organization belongs to
+   * no group and has 40 hex digits.
    *
    * @generated from field: string uid = 1;
    */
@@ -132,7 +133,8 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
   bodyType: string;
 
   /**
-   * Resource after the change, or the request of a deletion, as JSON text. Field names are spelled as in the contract.
+   * Resource after the change, or the request of a deletion, as JSON text. Field names are spelled as in the `.proto`
+   * files, such as `create_time`.
    *
    * @generated from field: string body = 11;
    */
@@ -153,7 +155,8 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
  */
 export type AuditEntryJson = {
   /**
-   * Identifier: the uid of the group, a slash and 16 hex digits. The deletion of an organization belongs to no group.
+   * Identifier: the uid of the group, a slash and 16 hex digits. An entry about the deletion of an organization belongs to
+   * no group and has 40 hex digits.
    *
    * @generated from field: string uid = 1;
    */
@@ -224,7 +227,8 @@ export type AuditEntryJson = {
   bodyType?: string;
 
   /**
-   * Resource after the change, or the request of a deletion, as JSON text. Field names are spelled as in the contract.
+   * Resource after the change, or the request of a deletion, as JSON text. Field names are spelled as in the `.proto`
+   * files, such as `create_time`.
    *
    * @generated from field: string body = 11;
    */

@@ -366,7 +366,7 @@ export type RotateSubscriptionSecretRequest = Message<"pinfold.control.events.v1
   uid: string;
 
   /**
-   * Time that the previous secret also signs: 0 to 7 days. Absent: a day.
+   * Time for which the previous secret also signs: 0 to 7 days. Absent: one day.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -387,7 +387,7 @@ export type RotateSubscriptionSecretRequestJson = {
   uid?: string;
 
   /**
-   * Time that the previous secret also signs: 0 to 7 days. Absent: a day.
+   * Time for which the previous secret also signs: 0 to 7 days. Absent: one day.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -499,7 +499,7 @@ export type TestEvent = Message<"pinfold.control.events.v1.TestEvent"> & {
   subscription: string;
 
   /**
-   * Greeting text.
+   * A fixed text.
    *
    * @generated from field: string message = 2;
    */
@@ -520,7 +520,7 @@ export type TestEventJson = {
   subscription?: string;
 
   /**
-   * Greeting text.
+   * A fixed text.
    *
    * @generated from field: string message = 2;
    */
@@ -737,7 +737,7 @@ export const Delivery_State = {
   DELIVERED: 2,
 
   /**
-   * Given up: the retry time of the configuration is over, or the event is no longer kept.
+   * Given up: the configured retry period is over, or the event is no longer kept.
    *
    * @generated from enum value: GIVEN_UP = 3;
    */
@@ -1363,7 +1363,7 @@ export const DeliveriesService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Returns one delivery with its attempts. Returns NOT_FOUND if the delivery does not exist or is no longer kept.
+   * Returns one delivery with its attempts. Returns NOT_FOUND if the delivery does not exist or was already deleted.
    *
    * @generated from rpc pinfold.control.events.v1.DeliveriesService.GetDelivery
    */

@@ -73,7 +73,7 @@ export type Refusal = Message<"pinfold.control.events.v1.Refusal"> & {
   code: string;
 
   /**
-   * Reason in words.
+   * Reason, as a sentence.
    *
    * @generated from field: string reason = 8;
    */
@@ -150,7 +150,7 @@ export type RefusalJson = {
   code?: string;
 
   /**
-   * Reason in words.
+   * Reason, as a sentence.
    *
    * @generated from field: string reason = 8;
    */

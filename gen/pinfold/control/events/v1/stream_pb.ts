@@ -38,9 +38,9 @@ export type StreamEventsRequest = Message<"pinfold.control.events.v1.StreamEvent
 
   /**
    * Id of the last received message, to continue after it. Over REST the header `Last-Event-ID` has priority. The id of
-   * a delivered event is also accepted. `0` starts with the oldest event that is kept. Empty starts now, and can
-   * include the last events before. Returns OUT_OF_RANGE with reason `EVENT_NOT_KEPT` if the event is no longer kept,
-   * so that some events may be missing.
+   * a delivered event is also accepted. `0` starts with the oldest event that is kept. Empty: starts now, and can
+   * include a few events from just before. Returns OUT_OF_RANGE with reason `EVENT_NOT_KEPT` if the event is no longer
+   * kept, so that some events may be missing.
    *
    * @generated from field: string after = 3;
    */
@@ -70,9 +70,9 @@ export type StreamEventsRequestJson = {
 
   /**
    * Id of the last received message, to continue after it. Over REST the header `Last-Event-ID` has priority. The id of
-   * a delivered event is also accepted. `0` starts with the oldest event that is kept. Empty starts now, and can
-   * include the last events before. Returns OUT_OF_RANGE with reason `EVENT_NOT_KEPT` if the event is no longer kept,
-   * so that some events may be missing.
+   * a delivered event is also accepted. `0` starts with the oldest event that is kept. Empty: starts now, and can
+   * include a few events from just before. Returns OUT_OF_RANGE with reason `EVENT_NOT_KEPT` if the event is no longer
+   * kept, so that some events may be missing.
    *
    * @generated from field: string after = 3;
    */
@@ -87,13 +87,14 @@ export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest, {jsonTyp
   messageDesc(file_pinfold_control_events_v1_stream, 0);
 
 /**
- * One event, or only a new position if there was no event to send for a while.
+ * One event. If there was no event to send for a while: only a new position.
  *
  * @generated from message pinfold.control.events.v1.StreamEventsResponse
  */
 export type StreamEventsResponse = Message<"pinfold.control.events.v1.StreamEventsResponse"> & {
   /**
-   * Position of the stream: the id of an event, or `0` before the first. The caller need not be able to see that event.
+   * Position of the stream: the id of an event, or `0` before the first. The event can be one that the caller cannot
+   * see.
    *
    * @generated from field: string id = 1;
    */
@@ -124,13 +125,14 @@ export type StreamEventsResponse = Message<"pinfold.control.events.v1.StreamEven
 };
 
 /**
- * One event, or only a new position if there was no event to send for a while.
+ * One event. If there was no event to send for a while: only a new position.
  *
  * @generated from message pinfold.control.events.v1.StreamEventsResponse
  */
 export type StreamEventsResponseJson = {
   /**
-   * Position of the stream: the id of an event, or `0` before the first. The caller need not be able to see that event.
+   * Position of the stream: the id of an event, or `0` before the first. The event can be one that the caller cannot
+   * see.
    *
    * @generated from field: string id = 1;
    */

@@ -420,7 +420,7 @@ export const RefuseAccessRequestRequestSchema: GenMessage<RefuseAccessRequestReq
   messageDesc(file_pinfold_control_iam_v1_access_requests, 5);
 
 /**
- * New access request of a person.
+ * Event body: a new access request of a person.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestCreated
  */
@@ -434,7 +434,7 @@ export type AccessRequestCreated = Message<"pinfold.control.iam.v1.AccessRequest
 };
 
 /**
- * New access request of a person.
+ * Event body: a new access request of a person.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestCreated
  */
@@ -455,7 +455,7 @@ export const AccessRequestCreatedSchema: GenMessage<AccessRequestCreated, {jsonT
   messageDesc(file_pinfold_control_iam_v1_access_requests, 6);
 
 /**
- * Approval or refusal of an access request.
+ * Event body: the approval or refusal of an access request.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestAnswered
  */
@@ -483,7 +483,7 @@ export type AccessRequestAnswered = Message<"pinfold.control.iam.v1.AccessReques
 };
 
 /**
- * Approval or refusal of an access request.
+ * Event body: the approval or refusal of an access request.
  *
  * @generated from message pinfold.control.iam.v1.AccessRequestAnswered
  */

@@ -31,8 +31,7 @@ export type CheckClaimsRequest = Message<"pinfold.control.iam.v1.CheckClaimsRequ
   uid: string;
 
   /**
-   * Claims of the token: the JSON text of its second part, an object of 16 KiB at most. Each member can be there only
-   * once.
+   * Claims of the token: the JSON text of its second part, an object of 16 KiB at most. No member can occur twice.
    *
    * @generated from field: string claims = 2;
    */
@@ -61,8 +60,7 @@ export type CheckClaimsRequestJson = {
   uid?: string;
 
   /**
-   * Claims of the token: the JSON text of its second part, an object of 16 KiB at most. Each member can be there only
-   * once.
+   * Claims of the token: the JSON text of its second part, an object of 16 KiB at most. No member can occur twice.
    *
    * @generated from field: string claims = 2;
    */
@@ -350,9 +348,9 @@ export const ClaimCheckSchema: GenMessage<ClaimCheck, {jsonType: ClaimCheckJson}
  */
 export const ClaimChecksService: GenService<{
   /**
-   * Checks, claim by claim, if a token with these claims could be exchanged for an identity. The identity exists, or
-   * would match the given conditions. Send the claims, not the token. Only the comparison of the exchange is made: the
-   * signature, the header and the keys of the issuer are not checked. Nothing is stored.
+   * Checks, claim by claim, if a token with these claims could be exchanged for an identity. Give the uid of an
+   * existing identity, or the conditions of a new one. Send the claims, not the token. Only the claims are compared, as
+   * in a token exchange: the signature, the header and the keys of the issuer are not checked. Nothing is stored.
    *
    * @generated from rpc pinfold.control.iam.v1.ClaimChecksService.CheckClaims
    */

@@ -684,7 +684,7 @@ export const RevokeGroupPushTokenRequestSchema: GenMessage<RevokeGroupPushTokenR
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 7);
 
 /**
- * Creation of a push token.
+ * Event body: the creation of a push token.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenCreated
  */
@@ -698,7 +698,7 @@ export type PushTokenCreated = Message<"pinfold.control.iam.v1.PushTokenCreated"
 };
 
 /**
- * Creation of a push token.
+ * Event body: the creation of a push token.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenCreated
  */
@@ -719,7 +719,7 @@ export const PushTokenCreatedSchema: GenMessage<PushTokenCreated, {jsonType: Pus
   messageDesc(file_pinfold_control_iam_v1_push_tokens, 8);
 
 /**
- * End of a push token before its expiry.
+ * Event body: the end of a push token before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenRevoked
  */
@@ -741,7 +741,7 @@ export type PushTokenRevoked = Message<"pinfold.control.iam.v1.PushTokenRevoked"
 };
 
 /**
- * End of a push token before its expiry.
+ * Event body: the end of a push token before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.PushTokenRevoked
  */
@@ -780,11 +780,11 @@ export const PushTokenRevokedSchema: GenMessage<PushTokenRevoked, {jsonType: Pus
  */
 export const PushTokensService: GenService<{
   /**
-   * Creates a push token for the caller and shows its secret only once. The caller needs role bindings on the group for
-   * the use of the token: permission to pull, and `manifest.create` and `tag.create` to push. A workload also needs
-   * `identity.create`. Returns PERMISSION_DENIED if the caller's own token is narrowed by scopes or capabilities.
-   * Returns FAILED_PRECONDITION for permissions from external groups. Returns RESOURCE_EXHAUSTED if the caller has 100
-   * push tokens or the organization 10,000.
+   * Creates a push token for the caller and shows its secret only once. The role bindings of the caller on the group
+   * must include the permissions that the token will use: to pull, and `manifest.create` and `tag.create` to push. A
+   * workload also needs `identity.create`. Returns PERMISSION_DENIED if the caller's own token is narrowed by scopes or
+   * capabilities. Returns FAILED_PRECONDITION for permissions from external groups. Returns RESOURCE_EXHAUSTED if the
+   * caller has 100 push tokens or the organization 10,000.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.CreatePushToken
    */
@@ -815,7 +815,7 @@ export const PushTokensService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the push tokens of all owners that have access to a group or anything below it.
+   * Lists the push tokens of all owners that give access to a group or anything below it.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.ListGroupPushTokens
    */
@@ -825,7 +825,7 @@ export const PushTokensService: GenService<{
     output: typeof ListPushTokensResponseSchema;
   },
   /**
-   * Revokes a push token of any owner that has access to the group or anything below it. Returns NOT_FOUND for other
+   * Revokes a push token of any owner that gives access to the group or anything below it. Returns NOT_FOUND for other
    * push tokens.
    *
    * @generated from rpc pinfold.control.iam.v1.PushTokensService.RevokeGroupPushToken

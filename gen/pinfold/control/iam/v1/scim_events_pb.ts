@@ -16,7 +16,7 @@ export const file_pinfold_control_iam_v1_scim_events: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL3NjaW1fZXZlbnRzLnByb3RvEhZwaW5mb2xkLmNvbnRyb2wuaWFtLnYxIoMBChRTY2ltVXNlckNyZWF0ZWRFdmVudBIuCgR1c2VyGAEgASgLMiAucGluZm9sZC5jb250cm9sLmlhbS52MS5TY2ltVXNlcjo7urUYNwosZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV91c2VyLmNyZWF0ZWQudjESBWdyb3VwGAEigwEKFFNjaW1Vc2VyVXBkYXRlZEV2ZW50Ei4KBHVzZXIYASABKAsyIC5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Vc2VyOju6tRg3CixkZXYucGluZm9sZC5jb250cm9sLmlhbS5zY2ltX3VzZXIudXBkYXRlZC52MRIFZ3JvdXAYASKDAQoUU2NpbVVzZXJEZWxldGVkRXZlbnQSLgoEdXNlchgBIAEoCzIgLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU2NpbVVzZXI6O7q1GDcKLGRldi5waW5mb2xkLmNvbnRyb2wuaWFtLnNjaW1fdXNlci5kZWxldGVkLnYxEgVncm91cBgBIm0KCFNjaW1Vc2VyEgoKAmlkGAEgASgJEh0KFWlkZW50aXR5X3Byb3ZpZGVyX3VpZBgCIAEoCRIRCgl1c2VyX25hbWUYAyABKAkSEwoLZXh0ZXJuYWxfaWQYBCABKAkSDgoGYWN0aXZlGAUgASgIIocBChVTY2ltR3JvdXBDcmVhdGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC5jcmVhdGVkLnYxEgVncm91cBgBIocBChVTY2ltR3JvdXBVcGRhdGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC51cGRhdGVkLnYxEgVncm91cBgBIocBChVTY2ltR3JvdXBEZWxldGVkRXZlbnQSMAoFZ3JvdXAYASABKAsyIS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlNjaW1Hcm91cDo8urUYOAotZGV2LnBpbmZvbGQuY29udHJvbC5pYW0uc2NpbV9ncm91cC5kZWxldGVkLnYxEgVncm91cBgBIvABCglTY2ltR3JvdXASCgoCaWQYASABKAkSHQoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRITCgtleHRlcm5hbF9pZBgEIAEoCRIZChFleHRlcm5hbF9ncm91cF9pZBgFIAEoCRIUCgxtZW1iZXJfY291bnQYBiABKAUSEwoLYWRkZWRfY291bnQYByABKAUSFgoOYWRkZWRfdXNlcl9pZHMYCCADKAkSFQoNcmVtb3ZlZF9jb3VudBgJIAEoBRIYChByZW1vdmVkX3VzZXJfaWRzGAogAygJYgZwcm90bzM", [file_pinfold_annotations_annotations]);
 
 /**
- * Provisioning of a person.
+ * Event body: the provisioning of a person.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserCreatedEvent
  */
@@ -30,7 +30,7 @@ export type ScimUserCreatedEvent = Message<"pinfold.control.iam.v1.ScimUserCreat
 };
 
 /**
- * Provisioning of a person.
+ * Event body: the provisioning of a person.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserCreatedEvent
  */
@@ -51,7 +51,7 @@ export const ScimUserCreatedEventSchema: GenMessage<ScimUserCreatedEvent, {jsonT
   messageDesc(file_pinfold_control_iam_v1_scim_events, 0);
 
 /**
- * Change of a provisioned person. `active` may also have changed.
+ * Event body: a change of a provisioned person. `active` may also have changed.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserUpdatedEvent
  */
@@ -65,7 +65,7 @@ export type ScimUserUpdatedEvent = Message<"pinfold.control.iam.v1.ScimUserUpdat
 };
 
 /**
- * Change of a provisioned person. `active` may also have changed.
+ * Event body: a change of a provisioned person. `active` may also have changed.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserUpdatedEvent
  */
@@ -86,7 +86,7 @@ export const ScimUserUpdatedEventSchema: GenMessage<ScimUserUpdatedEvent, {jsonT
   messageDesc(file_pinfold_control_iam_v1_scim_events, 1);
 
 /**
- * Deprovisioning of a person, who can then no longer sign in through the identity provider.
+ * Event body: the deprovisioning of a person, who can then no longer sign in through the identity provider.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserDeletedEvent
  */
@@ -100,7 +100,7 @@ export type ScimUserDeletedEvent = Message<"pinfold.control.iam.v1.ScimUserDelet
 };
 
 /**
- * Deprovisioning of a person, who can then no longer sign in through the identity provider.
+ * Event body: the deprovisioning of a person, who can then no longer sign in through the identity provider.
  *
  * @generated from message pinfold.control.iam.v1.ScimUserDeletedEvent
  */
@@ -212,7 +212,7 @@ export const ScimUserSchema: GenMessage<ScimUser, {jsonType: ScimUserJson}> = /*
   messageDesc(file_pinfold_control_iam_v1_scim_events, 3);
 
 /**
- * Group that an identity provider has pushed.
+ * Event body: a group that an identity provider has pushed.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupCreatedEvent
  */
@@ -226,7 +226,7 @@ export type ScimGroupCreatedEvent = Message<"pinfold.control.iam.v1.ScimGroupCre
 };
 
 /**
- * Group that an identity provider has pushed.
+ * Event body: a group that an identity provider has pushed.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupCreatedEvent
  */
@@ -247,7 +247,7 @@ export const ScimGroupCreatedEventSchema: GenMessage<ScimGroupCreatedEvent, {jso
   messageDesc(file_pinfold_control_iam_v1_scim_events, 4);
 
 /**
- * Change of a pushed group: its name or its members.
+ * Event body: a change of a pushed group: its name or its members.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupUpdatedEvent
  */
@@ -261,7 +261,7 @@ export type ScimGroupUpdatedEvent = Message<"pinfold.control.iam.v1.ScimGroupUpd
 };
 
 /**
- * Change of a pushed group: its name or its members.
+ * Event body: a change of a pushed group: its name or its members.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupUpdatedEvent
  */
@@ -282,7 +282,7 @@ export const ScimGroupUpdatedEventSchema: GenMessage<ScimGroupUpdatedEvent, {jso
   messageDesc(file_pinfold_control_iam_v1_scim_events, 5);
 
 /**
- * Deletion of a pushed group. It no longer grants roles.
+ * Event body: the deletion of a pushed group. It no longer grants roles.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupDeletedEvent
  */
@@ -296,7 +296,7 @@ export type ScimGroupDeletedEvent = Message<"pinfold.control.iam.v1.ScimGroupDel
 };
 
 /**
- * Deletion of a pushed group. It no longer grants roles.
+ * Event body: the deletion of a pushed group. It no longer grants roles.
  *
  * @generated from message pinfold.control.iam.v1.ScimGroupDeletedEvent
  */

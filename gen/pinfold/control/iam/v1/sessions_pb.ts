@@ -111,14 +111,14 @@ export type Session = Message<"pinfold.control.iam.v1.Session"> & {
   lastUsedTime?: Timestamp | undefined;
 
   /**
-   * Time when it ends unless it is used before.
+   * Time when the session ends if it is not used until then.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 102;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Time when it ends, even if it is used.
+   * Time when the session ends, even if it is used.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 103;
    */
@@ -217,14 +217,14 @@ export type SessionJson = {
   lastUsedTime?: TimestampJson;
 
   /**
-   * Time when it ends unless it is used before.
+   * Time when the session ends if it is not used until then.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 102;
    */
   endTime?: TimestampJson;
 
   /**
-   * Time when it ends, even if it is used.
+   * Time when the session ends, even if it is used.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 103;
    */
@@ -613,7 +613,7 @@ export const CreateConsoleCodeRequestSchema: GenMessage<CreateConsoleCodeRequest
  */
 export type ConsoleCode = Message<"pinfold.control.iam.v1.ConsoleCode"> & {
   /**
-   * Code.
+   * The code.
    *
    * @generated from field: string code = 1;
    */
@@ -641,7 +641,7 @@ export type ConsoleCode = Message<"pinfold.control.iam.v1.ConsoleCode"> & {
  */
 export type ConsoleCodeJson = {
   /**
-   * Code.
+   * The code.
    *
    * @generated from field: string code = 1;
    */
@@ -733,7 +733,7 @@ export const GroupRoleSchema: GenMessage<GroupRole, {jsonType: GroupRoleJson}> =
   messageDesc(file_pinfold_control_iam_v1_sessions, 8);
 
 /**
- * Start of a session: a person has signed in.
+ * Event body: the start of a session. A person has signed in.
  *
  * @generated from message pinfold.control.iam.v1.SessionStarted
  */
@@ -753,8 +753,7 @@ export type SessionStarted = Message<"pinfold.control.iam.v1.SessionStarted"> & 
   groupRoles: GroupRole[];
 
   /**
-   * True if the provider left out groups of the person because they were too many for its answer. The missing groups
-   * grant no roles.
+   * True if the person has more groups than the provider includes in a token. The omitted groups grant no roles.
    *
    * @generated from field: bool groups_left_out = 3;
    */
@@ -762,7 +761,7 @@ export type SessionStarted = Message<"pinfold.control.iam.v1.SessionStarted"> & 
 };
 
 /**
- * Start of a session: a person has signed in.
+ * Event body: the start of a session. A person has signed in.
  *
  * @generated from message pinfold.control.iam.v1.SessionStarted
  */
@@ -782,8 +781,7 @@ export type SessionStartedJson = {
   groupRoles?: GroupRoleJson[];
 
   /**
-   * True if the provider left out groups of the person because they were too many for its answer. The missing groups
-   * grant no roles.
+   * True if the person has more groups than the provider includes in a token. The omitted groups grant no roles.
    *
    * @generated from field: bool groups_left_out = 3;
    */
@@ -798,7 +796,7 @@ export const SessionStartedSchema: GenMessage<SessionStarted, {jsonType: Session
   messageDesc(file_pinfold_control_iam_v1_sessions, 9);
 
 /**
- * End of a session before its expiry.
+ * Event body: the end of a session before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.SessionEnded
  */
@@ -829,7 +827,7 @@ export type SessionEnded = Message<"pinfold.control.iam.v1.SessionEnded"> & {
 };
 
 /**
- * End of a session before its expiry.
+ * Event body: the end of a session before its expiry.
  *
  * @generated from message pinfold.control.iam.v1.SessionEnded
  */

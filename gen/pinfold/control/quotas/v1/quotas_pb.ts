@@ -304,8 +304,8 @@ export const QuotasService: GenService<{
     output: typeof QuotasSchema;
   },
   /**
-   * Sets or removes limits of an organization. Quotas that are not in the request do not change. The answer has the
-   * limits, but not their use.
+   * Sets or removes quota limits of an organization. Quotas that are not in the request do not change. The answer has
+   * the limits, but not their use.
    *
    * @generated from rpc pinfold.control.quotas.v1.QuotasService.SetQuotas
    */

@@ -349,8 +349,8 @@ export type DigestPulls = Message<"pinfold.control.registry.v1.DigestPulls"> & {
   lastTime?: Timestamp | undefined;
 
   /**
-   * Callers on the last seven days with a pull, latest first: 100 at most. Empty for a caller who does not hold
-   * `identity.list` on the repo.
+   * Callers of the last seven days on which there was a pull, latest first: 100 at most. Empty for a caller who does
+   * not hold `identity.list` on the repo.
    *
    * @generated from field: repeated pinfold.control.registry.v1.DigestPuller pullers = 2;
    */
@@ -371,8 +371,8 @@ export type DigestPullsJson = {
   lastTime?: TimestampJson;
 
   /**
-   * Callers on the last seven days with a pull, latest first: 100 at most. Empty for a caller who does not hold
-   * `identity.list` on the repo.
+   * Callers of the last seven days on which there was a pull, latest first: 100 at most. Empty for a caller who does
+   * not hold `identity.list` on the repo.
    *
    * @generated from field: repeated pinfold.control.registry.v1.DigestPuller pullers = 2;
    */
@@ -905,8 +905,8 @@ export const DigestsService: GenService<{
     output: typeof ListReferrersResponseSchema;
   },
   /**
-   * Returns the last known pull of a manifest, and its callers. Pulls of blobs are not counted. Pulls of the last
-   * seconds can be missing.
+   * Returns the last known pull of a manifest, and its callers. Pulls of blobs are not counted. Pulls of the last few
+   * seconds may not be counted yet.
    *
    * @generated from rpc pinfold.control.registry.v1.DigestsService.GetDigestPulls
    */
@@ -919,8 +919,8 @@ export const DigestsService: GenService<{
    * Lists the manifests of a repo that nobody has pulled for a number of days. Pulls with GET count, by tag and by
    * digest. The answer shows the last caller, and anything that prevents a safe deletion. Manifests pushed within these
    * days are not listed. The server examines a thousand manifests for one page, sorted by digest. A page can therefore
-   * have fewer items than requested, or none, and still have a next page. Nodes do not pull an image again that they
-   * already have.
+   * have fewer items than requested, or none, and still have a next page. A manifest that is not pulled can still be in
+   * use: nodes do not pull an image again that they already have.
    *
    * @generated from rpc pinfold.control.registry.v1.DigestsService.ListUnpulledDigests
    */

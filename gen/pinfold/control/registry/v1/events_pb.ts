@@ -16,7 +16,8 @@ export const file_pinfold_control_registry_v1_events: GenFile = /*@__PURE__*/
   fileDesc("CihwaW5mb2xkL2NvbnRyb2wvcmVnaXN0cnkvdjEvZXZlbnRzLnByb3RvEhtwaW5mb2xkLmNvbnRyb2wucmVnaXN0cnkudjEioAEKE0NvbnRlbnREZWxldGVkRXZlbnQSEgoKcmVwb3NpdG9yeRgBIAEoCRIPCgdyZXBvX2lkGAIgASgJEg4KBmRpZ2VzdBgDIAEoCRIMCgR0eXBlGAQgASgJOka6tRhCCi9kZXYucGluZm9sZC5jb250cm9sLnJlZ2lzdHJ5LmNvbnRlbnQuZGVsZXRlZC52MRIFZ3JvdXASBmRpZ2VzdBgBYgZwcm90bzM", [file_pinfold_annotations_annotations]);
 
 /**
- * Deletion of a manifest or a blob by its digest. Tags that pointed to the manifest have events of their own.
+ * Event body: the deletion of a manifest or a blob by its digest. Tags that pointed to the manifest have events of
+ * their own.
  *
  * @generated from message pinfold.control.registry.v1.ContentDeletedEvent
  */
@@ -51,7 +52,8 @@ export type ContentDeletedEvent = Message<"pinfold.control.registry.v1.ContentDe
 };
 
 /**
- * Deletion of a manifest or a blob by its digest. Tags that pointed to the manifest have events of their own.
+ * Event body: the deletion of a manifest or a blob by its digest. Tags that pointed to the manifest have events of
+ * their own.
  *
  * @generated from message pinfold.control.registry.v1.ContentDeletedEvent
  */

@@ -75,8 +75,8 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
   state: Follow_State;
 
   /**
-   * Reason why the last check failed. If it succeeded: a pattern of `tags` that was stored before the current pattern
-   * limits and exceeds them, with the tags that it still matches (not in lists). Empty if there is no problem.
+   * Reason why the last check failed. If it succeeded: an old pattern of `tags` that exceeds the current limits for
+   * patterns, with the tags that it still matches (not in lists). Empty if there is no problem.
    *
    * @generated from field: string problem = 8;
    */
@@ -134,7 +134,7 @@ export type Follow = Message<"pinfold.control.registry.v1.Follow"> & {
   platforms: string[];
 
   /**
-   * Interface that the upstream offers for the history of its tags. `TagHistoryService.ListToldTagHistory` shows that
+   * API that the upstream offers to read the history of its tags. `TagHistoryService.ListToldTagHistory` shows that
    * history.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.History history = 16;
@@ -226,8 +226,8 @@ export type FollowJson = {
   state?: Follow_StateJson;
 
   /**
-   * Reason why the last check failed. If it succeeded: a pattern of `tags` that was stored before the current pattern
-   * limits and exceeds them, with the tags that it still matches (not in lists). Empty if there is no problem.
+   * Reason why the last check failed. If it succeeded: an old pattern of `tags` that exceeds the current limits for
+   * patterns, with the tags that it still matches (not in lists). Empty if there is no problem.
    *
    * @generated from field: string problem = 8;
    */
@@ -285,7 +285,7 @@ export type FollowJson = {
   platforms?: string[];
 
   /**
-   * Interface that the upstream offers for the history of its tags. `TagHistoryService.ListToldTagHistory` shows that
+   * API that the upstream offers to read the history of its tags. `TagHistoryService.ListToldTagHistory` shows that
    * history.
    *
    * @generated from field: pinfold.control.registry.v1.Follow.History history = 16;
@@ -442,7 +442,8 @@ export const Follow_StateSchema: GenEnum<Follow_State, Follow_StateJson> = /*@__
   enumDesc(file_pinfold_control_registry_v1_follows, 0, 1);
 
 /**
- * Interface that an upstream offers for the history of its tags: before mirroring started, and between two checks.
+ * API that an upstream offers to read the history of its tags. That history includes updates from before mirroring
+ * started, and updates between two checks.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.History
  */
@@ -455,7 +456,7 @@ export const Follow_History = {
   UNSPECIFIED: 0,
 
   /**
-   * The interface `_svc/history`, as on this server.
+   * The API `_svc/history`, as on this server.
    *
    * @generated from enum value: HISTORY_SERVICE = 1;
    */
@@ -477,14 +478,16 @@ export const Follow_History = {
 } as const;
 
 /**
- * Interface that an upstream offers for the history of its tags: before mirroring started, and between two checks.
+ * API that an upstream offers to read the history of its tags. That history includes updates from before mirroring
+ * started, and updates between two checks.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.History
  */
 export type Follow_History = (typeof Follow_History)[keyof typeof Follow_History] | UnknownEnum;
 
 /**
- * Interface that an upstream offers for the history of its tags: before mirroring started, and between two checks.
+ * API that an upstream offers to read the history of its tags. That history includes updates from before mirroring
+ * started, and updates between two checks.
  *
  * @generated from enum pinfold.control.registry.v1.Follow.History
  */
@@ -915,7 +918,8 @@ export const UnfollowRepoRequestSchema: GenMessage<UnfollowRepoRequest, {jsonTyp
   messageDesc(file_pinfold_control_registry_v1_follows, 6);
 
 /**
- * Tag update, creation or deletion at an upstream. The tag's own event reports the same change in the mirror.
+ * Event body: an update, creation or deletion of a tag at an upstream. The tag's own event reports the same change in
+ * the mirror.
  *
  * @generated from message pinfold.control.registry.v1.UpstreamMoved
  */
@@ -978,7 +982,8 @@ export type UpstreamMoved = Message<"pinfold.control.registry.v1.UpstreamMoved">
 };
 
 /**
- * Tag update, creation or deletion at an upstream. The tag's own event reports the same change in the mirror.
+ * Event body: an update, creation or deletion of a tag at an upstream. The tag's own event reports the same change in
+ * the mirror.
  *
  * @generated from message pinfold.control.registry.v1.UpstreamMoved
  */

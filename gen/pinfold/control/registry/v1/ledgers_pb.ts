@@ -545,13 +545,13 @@ export const RotateLedgerLogKeyRequestSchema: GenMessage<RotateLedgerLogKeyReque
   messageDesc(file_pinfold_control_registry_v1_ledgers, 8);
 
 /**
- * The new key.
+ * The new key of the transparency log.
  *
  * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyResponse
  */
 export type RotateLedgerLogKeyResponse = Message<"pinfold.control.registry.v1.RotateLedgerLogKeyResponse"> & {
   /**
-   * Key in the form for policies: `NAME+ID+KEY`.
+   * Public key in the form `NAME+ID+KEY`, as in proof policies.
    *
    * @generated from field: string key = 1;
    */
@@ -559,13 +559,13 @@ export type RotateLedgerLogKeyResponse = Message<"pinfold.control.registry.v1.Ro
 };
 
 /**
- * The new key.
+ * The new key of the transparency log.
  *
  * @generated from message pinfold.control.registry.v1.RotateLedgerLogKeyResponse
  */
 export type RotateLedgerLogKeyResponseJson = {
   /**
-   * Key in the form for policies: `NAME+ID+KEY`.
+   * Public key in the form `NAME+ID+KEY`, as in proof policies.
    *
    * @generated from field: string key = 1;
    */
@@ -633,9 +633,9 @@ export const LedgersService: GenService<{
     output: typeof ResumeLedgerLogsResponseSchema;
   },
   /**
-   * Gives the transparency log of an organization a new key. The new key signs from the next checkpoint on. The former
-   * key also signs for 30 days. An entry of the log names the new key, and so do policies. Returns NOT_FOUND while the
-   * organization has no active log.
+   * Replaces the signing key of an organization's transparency log. The new key signs from the next checkpoint on. The
+   * former key also signs for 30 days. An entry of the log and new proof policies name the new key. Returns NOT_FOUND
+   * while the organization has no active log.
    *
    * @generated from rpc pinfold.control.registry.v1.LedgersService.RotateLedgerLogKey
    */

@@ -27,7 +27,7 @@ export const file_pinfold_control_registry_v1_pull_rules: GenFile = /*@__PURE__*
  */
 export type PullRule = Message<"pinfold.control.registry.v1.PullRule"> & {
   /**
-   * Identifier: starts with the uid of the group or repo of the rule.
+   * Identifier: starts with the uid of the group or repo of the policy.
    *
    * @generated from field: string uid = 1;
    */
@@ -41,29 +41,29 @@ export type PullRule = Message<"pinfold.control.registry.v1.PullRule"> & {
   name: string;
 
   /**
-   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
-   * tags.
+   * Tags that the policy applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for
+   * all tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags: string[];
 
   /**
-   * Tags that the rule does not apply to, in the same form.
+   * Tags that the policy does not apply to, in the same form.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags: string[];
 
   /**
-   * Identities that the rule applies to, by uid: at most 100. Set either this or `below_group`.
+   * Identities that the policy applies to, by uid: at most 100. Set either this or `below_group`.
    *
    * @generated from field: repeated string identities = 5;
    */
   identities: string[];
 
   /**
-   * Group for whose identities the rule applies, including those of groups below it.
+   * The uid of a group. The policy applies to its identities and to those of groups below it.
    *
    * @generated from field: string below_group = 6;
    */
@@ -121,7 +121,7 @@ export type PullRule = Message<"pinfold.control.registry.v1.PullRule"> & {
  */
 export type PullRuleJson = {
   /**
-   * Identifier: starts with the uid of the group or repo of the rule.
+   * Identifier: starts with the uid of the group or repo of the policy.
    *
    * @generated from field: string uid = 1;
    */
@@ -135,29 +135,29 @@ export type PullRuleJson = {
   name?: string;
 
   /**
-   * Tags that the rule applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for all
-   * tags.
+   * Tags that the policy applies to, such as `stable` or `v1.*`. `*` stands for any characters. At most 20. Empty for
+   * all tags.
    *
    * @generated from field: repeated string tags = 3;
    */
   tags?: string[];
 
   /**
-   * Tags that the rule does not apply to, in the same form.
+   * Tags that the policy does not apply to, in the same form.
    *
    * @generated from field: repeated string except_tags = 4;
    */
   exceptTags?: string[];
 
   /**
-   * Identities that the rule applies to, by uid: at most 100. Set either this or `below_group`.
+   * Identities that the policy applies to, by uid: at most 100. Set either this or `below_group`.
    *
    * @generated from field: repeated string identities = 5;
    */
   identities?: string[];
 
   /**
-   * Group for whose identities the rule applies, including those of groups below it.
+   * The uid of a group. The policy applies to its identities and to those of groups below it.
    *
    * @generated from field: string below_group = 6;
    */
@@ -290,7 +290,7 @@ export const PullRule_CountFrom = {
   TAG: 1,
 
   /**
-   * Age under any tag of the repo, for images that are promoted from one tag to another.
+   * Age under any tag of the repo. Use it if images are promoted from one tag to another.
    *
    * @generated from enum value: REPO = 2;
    */
@@ -480,7 +480,7 @@ export type CreatePullRuleRequest = Message<"pinfold.control.registry.v1.CreateP
   parent: string;
 
   /**
-   * The rule.
+   * The cooldown policy.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule pull_rule = 2;
    */
@@ -501,7 +501,7 @@ export type CreatePullRuleRequestJson = {
   parent?: string;
 
   /**
-   * The rule.
+   * The cooldown policy.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule pull_rule = 2;
    */
@@ -522,7 +522,7 @@ export const CreatePullRuleRequestSchema: GenMessage<CreatePullRuleRequest, {jso
  */
 export type UpdatePullRuleRequest = Message<"pinfold.control.registry.v1.UpdatePullRuleRequest"> & {
   /**
-   * The new values. `uid` names the rule to change.
+   * The new values. `uid` names the policy to change.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule pull_rule = 1;
    */
@@ -544,7 +544,7 @@ export type UpdatePullRuleRequest = Message<"pinfold.control.registry.v1.UpdateP
  */
 export type UpdatePullRuleRequestJson = {
   /**
-   * The new values. `uid` names the rule to change.
+   * The new values. `uid` names the policy to change.
    *
    * @generated from field: pinfold.control.registry.v1.PullRule pull_rule = 1;
    */
@@ -643,14 +643,15 @@ export const GetPullRuleRequestSchema: GenMessage<GetPullRuleRequest, {jsonType:
  */
 export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPullRulesRequest"> & {
   /**
-   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to policies in it and below it. Empty: all policies that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid: string;
 
   /**
-   * Rules per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * Policies per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
    * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
@@ -688,14 +689,15 @@ export type ListPullRulesRequest = Message<"pinfold.control.registry.v1.ListPull
  */
 export type ListPullRulesRequestJson = {
   /**
-   * The uid of a group or repo. Limits the list to rules in it and below it. Empty: all rules that the caller can see.
+   * The uid of a group or repo. Limits the list to policies in it and below it. Empty: all policies that the caller can
+   * see.
    *
    * @generated from field: string scope_uid = 1;
    */
   scopeUid?: string;
 
   /**
-   * Rules per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
+   * Policies per page: 50 when 0 or absent, 200 at most (more counts as 200). A negative number is refused with
    * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 2;
@@ -740,7 +742,7 @@ export const ListPullRulesRequestSchema: GenMessage<ListPullRulesRequest, {jsonT
  */
 export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPullRulesResponse"> & {
   /**
-   * The rules of this page.
+   * The policies of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.PullRule pull_rules = 1;
    */
@@ -775,7 +777,7 @@ export type ListPullRulesResponse = Message<"pinfold.control.registry.v1.ListPul
  */
 export type ListPullRulesResponseJson = {
   /**
-   * The rules of this page.
+   * The policies of this page.
    *
    * @generated from field: repeated pinfold.control.registry.v1.PullRule pull_rules = 1;
    */
@@ -1120,9 +1122,9 @@ export const ListPullRuleExceptionsResponseSchema: GenMessage<ListPullRuleExcept
   messageDesc(file_pinfold_control_registry_v1_pull_rules, 12);
 
 /**
- * Cooldown policies (pull rules) hold back images that are too new, for certain identities and for any name of the
- * image. They are meant for identities that run images, not for identities that push them. An exemption allows one
- * digest until its expiry.
+ * Cooldown policies (pull rules) hold back images that are too new, for certain identities. They apply to pulls by tag,
+ * by digest and through views. They are meant for identities that run images, not for identities that push them. An
+ * exemption allows one digest until its expiry.
  *
  * @generated from service pinfold.control.registry.v1.PullRulesService
  */

@@ -56,8 +56,8 @@ export type RetentionRule = Message<"pinfold.control.registry.v1.RetentionRule">
   exceptTags: string[];
 
   /**
-   * Number of days that a digest is kept after a matching tag no longer points to it: 36500 at most. 0: no such
-   * retention.
+   * Number of days that a digest is kept after a matching tag no longer points to it: 36500 at most. 0: the rule does
+   * not keep them.
    *
    * @generated from field: int32 keep_days_after = 5;
    */
@@ -71,15 +71,15 @@ export type RetentionRule = Message<"pinfold.control.registry.v1.RetentionRule">
   keepLast: number;
 
   /**
-   * True: digests under a matching tag are kept forever.
+   * True: every digest that is or was under a matching tag is kept forever.
    *
    * @generated from field: bool forever = 7;
    */
   forever: boolean;
 
   /**
-   * Number of days that a manifest is kept if it was pushed by digest and never had a tag: 36500 at most. 0: no such
-   * retention.
+   * Number of days that a manifest is kept if it was pushed by digest and never had a tag: 36500 at most. 0: the rule
+   * does not keep them.
    *
    * @generated from field: int32 untagged_days = 8;
    */
@@ -144,8 +144,8 @@ export type RetentionRuleJson = {
   exceptTags?: string[];
 
   /**
-   * Number of days that a digest is kept after a matching tag no longer points to it: 36500 at most. 0: no such
-   * retention.
+   * Number of days that a digest is kept after a matching tag no longer points to it: 36500 at most. 0: the rule does
+   * not keep them.
    *
    * @generated from field: int32 keep_days_after = 5;
    */
@@ -159,15 +159,15 @@ export type RetentionRuleJson = {
   keepLast?: number;
 
   /**
-   * True: digests under a matching tag are kept forever.
+   * True: every digest that is or was under a matching tag is kept forever.
    *
    * @generated from field: bool forever = 7;
    */
   forever?: boolean;
 
   /**
-   * Number of days that a manifest is kept if it was pushed by digest and never had a tag: 36500 at most. 0: no such
-   * retention.
+   * Number of days that a manifest is kept if it was pushed by digest and never had a tag: 36500 at most. 0: the rule
+   * does not keep them.
    *
    * @generated from field: int32 untagged_days = 8;
    */
@@ -216,21 +216,21 @@ export const RetentionRule_Mode = {
   MODE_UNSPECIFIED: 0,
 
   /**
-   * The rule gives no dates.
+   * Off: the rule sets no retention dates. Dates that it has already set remain.
    *
    * @generated from enum value: OFF = 1;
    */
   OFF: 1,
 
   /**
-   * Dry run: the rule gives no dates and refuses nothing.
+   * Dry run: the rule sets no retention dates and refuses nothing. Retention plans show its effect.
    *
    * @generated from enum value: DRY_RUN = 2;
    */
   DRY_RUN: 2,
 
   /**
-   * The rule gives dates and refuses deletions before them.
+   * The rule sets retention dates and refuses deletions before them.
    *
    * @generated from enum value: ENFORCE = 3;
    */
@@ -691,7 +691,7 @@ export const QuarantinedDigestSchema: GenMessage<QuarantinedDigest, {jsonType: Q
   messageDesc(file_pinfold_control_registry_v1_retention, 3);
 
 /**
- * Deletion of content that a retention date kept.
+ * Deletion of content that a retention rule still protected.
  *
  * @generated from message pinfold.control.registry.v1.BrokenPromise
  */
@@ -718,7 +718,7 @@ export type BrokenPromise = Message<"pinfold.control.registry.v1.BrokenPromise">
   reason: string;
 
   /**
-   * Former end of the retention. Not set if it had no end, or if nothing kept the content.
+   * Date until which the content was to be kept. Not set if there was no date, or if nothing kept the content.
    *
    * @generated from field: google.protobuf.Timestamp until = 4;
    */
@@ -733,7 +733,7 @@ export type BrokenPromise = Message<"pinfold.control.registry.v1.BrokenPromise">
 };
 
 /**
- * Deletion of content that a retention date kept.
+ * Deletion of content that a retention rule still protected.
  *
  * @generated from message pinfold.control.registry.v1.BrokenPromise
  */
@@ -760,7 +760,7 @@ export type BrokenPromiseJson = {
   reason?: string;
 
   /**
-   * Former end of the retention. Not set if it had no end, or if nothing kept the content.
+   * Date until which the content was to be kept. Not set if there was no date, or if nothing kept the content.
    *
    * @generated from field: google.protobuf.Timestamp until = 4;
    */
@@ -944,7 +944,7 @@ export const Promise_Reason = {
   LAST: 4,
 
   /**
-   * Undecided: the check would exceed its limit, so the manifest counts as kept.
+   * Undecided: the check would exceed a limit of the server, so the manifest counts as kept.
    *
    * @generated from enum value: UNDECIDED = 5;
    */
@@ -2411,10 +2411,10 @@ export const GetPromiseRequestSchema: GenMessage<GetPromiseRequest, {jsonType: G
   messageDesc(file_pinfold_control_registry_v1_retention, 29);
 
 /**
- * Retention rules, tag protection rules, legal holds and quarantine. A retention rule gives every digest that was under
- * a tag a date before which nobody can delete it. A given date never moves earlier, even if the rule changes. A tag
- * rule makes tags immutable or limits who can update them. A legal hold keeps content without a date. A quarantine
- * refuses all pulls.
+ * Retention rules, tag protection rules, legal holds and quarantine. A retention rule sets a retention date for every
+ * digest that was under a tag: nobody can delete the digest before that date. A date that is set never becomes earlier,
+ * even if the rule changes. A tag rule makes tags immutable or limits who can update them. A legal hold keeps content
+ * without a date. A quarantine refuses all pulls.
  *
  * @generated from service pinfold.control.registry.v1.RetentionService
  */
@@ -2431,7 +2431,7 @@ export const RetentionService: GenService<{
     output: typeof RetentionRuleSchema;
   },
   /**
-   * Changes a retention rule. Its group or repo cannot change. No date given by the rule moves earlier.
+   * Changes a retention rule. Its group or repo cannot change. No date that the rule has already set becomes earlier.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.UpdateRetentionRule
    */
@@ -2441,7 +2441,8 @@ export const RetentionService: GenService<{
     output: typeof RetentionRuleSchema;
   },
   /**
-   * Deletes a retention rule. Dates given by the rule remain. Returns NOT_FOUND if the rule does not exist.
+   * Deletes a retention rule. Retention dates that the rule has already set remain. Returns NOT_FOUND if the rule does
+   * not exist.
    *
    * @generated from rpc pinfold.control.registry.v1.RetentionService.DeleteRetentionRule
    */

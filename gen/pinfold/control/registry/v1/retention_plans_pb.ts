@@ -54,7 +54,7 @@ export type RetentionPlan = Message<"pinfold.control.registry.v1.RetentionPlan">
   manifests: bigint;
 
   /**
-   * Bytes that the repos lose: manifests, and blobs that nothing else in their repo needs.
+   * Size of the content to delete, in bytes: manifests, and blobs that nothing else in their repo needs.
    *
    * @generated from field: int64 bytes = 5;
    */
@@ -103,7 +103,7 @@ export type RetentionPlan = Message<"pinfold.control.registry.v1.RetentionPlan">
   appliedBy: string;
 
   /**
-   * Number of manifests that remain because the check would exceed its limit.
+   * Number of manifests that were not deleted because checking them would exceed a limit of the server.
    *
    * @generated from field: int64 undecided = 12;
    */
@@ -166,7 +166,7 @@ export type RetentionPlanJson = {
   manifests?: string;
 
   /**
-   * Bytes that the repos lose: manifests, and blobs that nothing else in their repo needs.
+   * Size of the content to delete, in bytes: manifests, and blobs that nothing else in their repo needs.
    *
    * @generated from field: int64 bytes = 5;
    */
@@ -215,7 +215,7 @@ export type RetentionPlanJson = {
   appliedBy?: string;
 
   /**
-   * Number of manifests that remain because the check would exceed its limit.
+   * Number of manifests that were not deleted because checking them would exceed a limit of the server.
    *
    * @generated from field: int64 undecided = 12;
    */
@@ -347,7 +347,7 @@ export type PlannedDeletion = Message<"pinfold.control.registry.v1.PlannedDeleti
   rule: string;
 
   /**
-   * The date that has passed. Not set if there was no date.
+   * The retention date that is over. Not set if there was no date.
    *
    * @generated from field: google.protobuf.Timestamp until = 5;
    */
@@ -418,7 +418,7 @@ export type PlannedDeletionJson = {
   rule?: string;
 
   /**
-   * The date that has passed. Not set if there was no date.
+   * The retention date that is over. Not set if there was no date.
    *
    * @generated from field: google.protobuf.Timestamp until = 5;
    */
@@ -475,7 +475,7 @@ export const PlannedDeletion_Why = {
   WHY_UNSPECIFIED: 0,
 
   /**
-   * The date given by a rule has passed.
+   * The retention date that a rule has set is over.
    *
    * @generated from enum value: EXPIRED = 1;
    */

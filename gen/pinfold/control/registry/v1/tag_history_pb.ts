@@ -265,8 +265,8 @@ export type TagHistoryRecord = Message<"pinfold.control.registry.v1.TagHistoryRe
   tag: string;
 
   /**
-   * Time of the change, from the clock of the server or, for imports, of the other registry. Records of the same tag
-   * have different times.
+   * Time of the change, from the clock of the server or, for imports, of the other registry. No two records of a tag
+   * have the same time.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
@@ -347,8 +347,8 @@ export type TagHistoryRecordJson = {
   tag?: string;
 
   /**
-   * Time of the change, from the clock of the server or, for imports, of the other registry. Records of the same tag
-   * have different times.
+   * Time of the change, from the clock of the server or, for imports, of the other registry. No two records of a tag
+   * have the same time.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
@@ -1047,8 +1047,8 @@ export const TagHistoryService: GenService<{
   },
   /**
    * Lists tag updates that the upstreams of a mirror have reported, newest first: of one tag, of one digest, or of all.
-   * This server has not observed these updates itself. They are therefore not part of the tag history, and no view,
-   * rule or proof uses them.
+   * This server has not observed these updates itself. They are therefore not part of the tag history. Views, retention
+   * rules and proofs do not use them.
    *
    * @generated from rpc pinfold.control.registry.v1.TagHistoryService.ListToldTagHistory
    */

@@ -104,8 +104,8 @@ export type Upstream = Message<"pinfold.control.registry.v1.Upstream"> & {
   makeRepos: boolean;
 
   /**
-   * Pattern of `allow` that was stored before the current pattern limits and exceeds them, with the paths that it still
-   * matches. Empty if there is none, and in lists.
+   * An old pattern of `allow` that exceeds the current limits for patterns, with the paths that it still matches. Empty
+   * if there is none, and in lists.
    *
    * @generated from field: string problem = 11;
    */
@@ -209,8 +209,8 @@ export type UpstreamJson = {
   makeRepos?: boolean;
 
   /**
-   * Pattern of `allow` that was stored before the current pattern limits and exceeds them, with the paths that it still
-   * matches. Empty if there is none, and in lists.
+   * An old pattern of `allow` that exceeds the current limits for patterns, with the paths that it still matches. Empty
+   * if there is none, and in lists.
    *
    * @generated from field: string problem = 11;
    */

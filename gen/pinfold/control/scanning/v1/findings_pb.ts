@@ -343,7 +343,7 @@ export type ResultCoverage = Message<"pinfold.control.scanning.v1.ResultCoverage
   unknownSeverity: number;
 
   /**
-   * Summary in words, such as `not scanned: PyPI has no data source`.
+   * Summary as text, such as `not scanned: PyPI has no data source`.
    *
    * @generated from field: string summary = 3;
    */
@@ -372,7 +372,7 @@ export type ResultCoverageJson = {
   unknownSeverity?: number;
 
   /**
-   * Summary in words, such as `not scanned: PyPI has no data source`.
+   * Summary as text, such as `not scanned: PyPI has no data source`.
    *
    * @generated from field: string summary = 3;
    */
@@ -518,7 +518,7 @@ export type Finding = Message<"pinfold.control.scanning.v1.Finding"> & {
   foundTime?: Timestamp | undefined;
 
   /**
-   * True if the finding applies to everyone. False if it applies only to the organization of the image.
+   * True if the record of the data source is public. False if it is an advisory of the image's organization.
    *
    * @generated from field: bool public = 12;
    */
@@ -646,7 +646,7 @@ export type FindingJson = {
   foundTime?: TimestampJson;
 
   /**
-   * True if the finding applies to everyone. False if it applies only to the organization of the image.
+   * True if the record of the data source is public. False if it is an advisory of the image's organization.
    *
    * @generated from field: bool public = 12;
    */
@@ -957,7 +957,7 @@ export const CoverageGapSchema: GenMessage<CoverageGap, {jsonType: CoverageGapJs
   messageDesc(file_pinfold_control_scanning_v1_findings, 8);
 
 /**
- * Request for the next step of the verification.
+ * Request to compare the next batch of packages.
  *
  * @generated from message pinfold.control.scanning.v1.VerifyFindingsRequest
  */
@@ -971,7 +971,7 @@ export type VerifyFindingsRequest = Message<"pinfold.control.scanning.v1.VerifyF
 };
 
 /**
- * Request for the next step of the verification.
+ * Request to compare the next batch of packages.
  *
  * @generated from message pinfold.control.scanning.v1.VerifyFindingsRequest
  */
@@ -998,7 +998,7 @@ export const VerifyFindingsRequestSchema: GenMessage<VerifyFindingsRequest, {jso
  */
 export type VerifyFindingsResponse = Message<"pinfold.control.scanning.v1.VerifyFindingsResponse"> & {
   /**
-   * Number of packages and package lists that were compared in this step.
+   * Number of packages and package lists that this call compared.
    *
    * @generated from field: int64 checked = 1;
    */
@@ -1033,7 +1033,7 @@ export type VerifyFindingsResponse = Message<"pinfold.control.scanning.v1.Verify
  */
 export type VerifyFindingsResponseJson = {
   /**
-   * Number of packages and package lists that were compared in this step.
+   * Number of packages and package lists that this call compared.
    *
    * @generated from field: int64 checked = 1;
    */
@@ -1069,7 +1069,7 @@ export const VerifyFindingsResponseSchema: GenMessage<VerifyFindingsResponse, {j
   messageDesc(file_pinfold_control_scanning_v1_findings, 10);
 
 /**
- * Findings with all the data they are based on, and coverage gaps.
+ * Vulnerability findings of images, the data that they are based on, and coverage gaps.
  *
  * @generated from service pinfold.control.scanning.v1.FindingsService
  */

@@ -1119,7 +1119,7 @@ export const ListGatesResponseSchema: GenMessage<ListGatesResponse, {jsonType: L
   messageDesc(file_pinfold_control_scanning_v1_gates, 11);
 
 /**
- * Request for one step of the preview of a policy.
+ * Request for the next batch of images in a preview of a policy.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
  */
@@ -1140,7 +1140,7 @@ export type PreviewGateSeveritiesRequest = Message<"pinfold.control.scanning.v1.
 };
 
 /**
- * Request for one step of the preview of a policy.
+ * Request for the next batch of images in a preview of a policy.
  *
  * @generated from message pinfold.control.scanning.v1.PreviewGateSeveritiesRequest
  */
@@ -1181,7 +1181,7 @@ export type PreviewGateSeveritiesResponse = Message<"pinfold.control.scanning.v1
   images: ChangedImage[];
 
   /**
-   * Position of the next step, to send as `after`. Empty at the end.
+   * Position to continue from, to send as `after` in the next call. Empty at the end.
    *
    * @generated from field: string next = 2;
    */
@@ -1202,7 +1202,7 @@ export type PreviewGateSeveritiesResponseJson = {
   images?: ChangedImageJson[];
 
   /**
-   * Position of the next step, to send as `after`. Empty at the end.
+   * Position to continue from, to send as `after` in the next call. Empty at the end.
    *
    * @generated from field: string next = 2;
    */
@@ -1617,9 +1617,9 @@ export const ListGateExceptionsResponseSchema: GenMessage<ListGateExceptionsResp
   messageDesc(file_pinfold_control_scanning_v1_gates, 19);
 
 /**
- * Admission policies (gates) refuse pulls of images that are vulnerable, past their end of life, or too new. They apply
- * to all callers. They use only known results: an image that was not read or compared yet passes. An exemption allows
- * one digest until its expiry.
+ * Admission policies (gates) refuse pulls of images that are vulnerable, past or near their end of life, or too new.
+ * They apply to all callers. They use only known results: an image that was not read or compared yet passes. An
+ * exemption allows one digest until its expiry.
  *
  * @generated from service pinfold.control.scanning.v1.GatesService
  */

@@ -1523,8 +1523,8 @@ export const ComparedVulnerabilitySchema: GenMessage<ComparedVulnerability, {jso
   messageDesc(file_pinfold_control_scanning_v1_images, 12);
 
 /**
- * Search for images by their contents. The packages of an image are known since it was pushed, so no image is read to
- * answer.
+ * Search for images by their contents. The server reads the packages of an image after its push and stores them, so a
+ * search reads no images.
  *
  * @generated from service pinfold.control.scanning.v1.ScannedImagesService
  */

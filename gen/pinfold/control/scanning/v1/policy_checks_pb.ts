@@ -164,7 +164,7 @@ export type CheckedPolicy = Message<"pinfold.control.scanning.v1.CheckedPolicy">
 
   /**
    * Details of the result. `digest`: the digest of the image. `kind`: the kind of policy (`vulnerabilities`,
-   * `end_of_life`, `cooldown` or `support_window`). `reason`: the reason in words. `count`: the number of
+   * `end_of_life`, `cooldown` or `support_window`). `reason`: the reason, as a sentence. `count`: the number of
    * vulnerabilities. `pending`: set if some data is not known yet. `exception`: the uid of an exemption that allows the
    * image.
    *
@@ -173,7 +173,8 @@ export type CheckedPolicy = Message<"pinfold.control.scanning.v1.CheckedPolicy">
   parameters: { [key: string]: Value };
 
   /**
-   * Coverage of the result, for a policy about vulnerabilities. Not set for others. `reason` has the same in words.
+   * Coverage of the result, for a policy about vulnerabilities. Not set for others. The parameter `reason` contains the
+   * same as text.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
    */
@@ -230,7 +231,7 @@ export type CheckedPolicyJson = {
 
   /**
    * Details of the result. `digest`: the digest of the image. `kind`: the kind of policy (`vulnerabilities`,
-   * `end_of_life`, `cooldown` or `support_window`). `reason`: the reason in words. `count`: the number of
+   * `end_of_life`, `cooldown` or `support_window`). `reason`: the reason, as a sentence. `count`: the number of
    * vulnerabilities. `pending`: set if some data is not known yet. `exception`: the uid of an exemption that allows the
    * image.
    *
@@ -239,7 +240,8 @@ export type CheckedPolicyJson = {
   parameters?: { [key: string]: ValueJson };
 
   /**
-   * Coverage of the result, for a policy about vulnerabilities. Not set for others. `reason` has the same in words.
+   * Coverage of the result, for a policy about vulnerabilities. Not set for others. The parameter `reason` contains the
+   * same as text.
    *
    * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 7;
    */

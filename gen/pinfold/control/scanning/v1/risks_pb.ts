@@ -584,7 +584,7 @@ export const ListRiskAcceptancesResponseSchema: GenMessage<ListRiskAcceptancesRe
   messageDesc(file_pinfold_control_scanning_v1_risks, 5);
 
 /**
- * Expiry of an accepted risk: the vulnerability counts again.
+ * Event body: the expiry of an accepted risk. The vulnerability counts again.
  *
  * @generated from message pinfold.control.scanning.v1.RiskExpired
  */
@@ -598,7 +598,7 @@ export type RiskExpired = Message<"pinfold.control.scanning.v1.RiskExpired"> & {
 };
 
 /**
- * Expiry of an accepted risk: the vulnerability counts again.
+ * Event body: the expiry of an accepted risk. The vulnerability counts again.
  *
  * @generated from message pinfold.control.scanning.v1.RiskExpired
  */
@@ -619,9 +619,9 @@ export const RiskExpiredSchema: GenMessage<RiskExpired, {jsonType: RiskExpiredJs
   messageDesc(file_pinfold_control_scanning_v1_risks, 6);
 
 /**
- * Accepted risks: a vulnerability that does not count in a group or repo until a day. Reports and counts leave it out.
- * `GetImageFindings` shows it with its reason and the identity that accepted it. An accepted risk cannot be changed: it
- * expires or is revoked, and can still be read then.
+ * Accepted risks. A vulnerability whose risk is accepted does not count in a group or repo until the acceptance
+ * expires. Reports and counts leave it out. `GetImageFindings` shows it with its reason and the identity that accepted
+ * it. An accepted risk cannot be changed: it expires or is revoked, and can still be read then.
  *
  * @generated from service pinfold.control.scanning.v1.RiskAcceptancesService
  */
@@ -638,7 +638,7 @@ export const RiskAcceptancesService: GenService<{
     output: typeof RiskAcceptanceSchema;
   },
   /**
-   * Revokes an accepted risk now. One that has already ended does not change.
+   * Revokes an accepted risk now. An accepted risk that has already ended does not change.
    *
    * @generated from rpc pinfold.control.scanning.v1.RiskAcceptancesService.RevokeRiskAcceptance
    */

@@ -914,7 +914,7 @@ export const ListScanReportsResponseSchema: GenMessage<ListScanReportsResponse, 
  */
 export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   /**
-   * Number of the report.
+   * Number of the report, unique on the server.
    *
    * @generated from field: int64 id = 1;
    */
@@ -975,7 +975,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
   reason: string;
 
   /**
-   * Reason in words. For a report that counts: the parts that were left out.
+   * Reason, as a sentence. For a report that counts: the parts that were left out.
    *
    * @generated from field: string message = 9;
    */
@@ -1059,7 +1059,7 @@ export type ScanReport = Message<"pinfold.control.scanning.v1.ScanReport"> & {
  */
 export type ScanReportJson = {
   /**
-   * Number of the report.
+   * Number of the report, unique on the server.
    *
    * @generated from field: int64 id = 1;
    */
@@ -1120,7 +1120,7 @@ export type ScanReportJson = {
   reason?: string;
 
   /**
-   * Reason in words. For a report that counts: the parts that were left out.
+   * Reason, as a sentence. For a report that counts: the parts that were left out.
    *
    * @generated from field: string message = 9;
    */

@@ -546,7 +546,8 @@ export const ListVexSignersResponseSchema: GenMessage<ListVexSignersResponse, {j
   messageDesc(file_pinfold_control_scanning_v1_signers, 5);
 
 /**
- * Expiry of the trust in a signer. Vulnerabilities that were ignored because of its statements count again.
+ * Event body: the expiry of the trust in a signer. Vulnerabilities that were ignored because of its statements count
+ * again.
  *
  * @generated from message pinfold.control.scanning.v1.SignerExpired
  */
@@ -560,7 +561,8 @@ export type SignerExpired = Message<"pinfold.control.scanning.v1.SignerExpired">
 };
 
 /**
- * Expiry of the trust in a signer. Vulnerabilities that were ignored because of its statements count again.
+ * Event body: the expiry of the trust in a signer. Vulnerabilities that were ignored because of its statements count
+ * again.
  *
  * @generated from message pinfold.control.scanning.v1.SignerExpired
  */

@@ -1397,7 +1397,7 @@ export const FinishVulnerabilitySourceResponseSchema: GenMessage<FinishVulnerabi
  */
 export const VulnerabilitySourcesService: GenService<{
   /**
-   * Lists the data sources that were ever synced.
+   * Lists the data sources that were synced at least once.
    *
    * @generated from rpc pinfold.control.scanning.v1.VulnerabilitySourcesService.ListVulnerabilitySources
    */

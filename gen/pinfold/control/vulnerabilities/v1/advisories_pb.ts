@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/vulnerabilities/v1/advisories.proto (package pinfold.control.vulnerabilities.v1, syntax proto3)
 /* eslint-disable */
 
-// Operator methods for advisories. The public contract only reads them.
+// Operator methods for advisories. The public API can only read them.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
