@@ -47,7 +47,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     const digestPage = `/ui/r/${scene.path}/~/digests/${scene.digest}`
     const finding = rowOf(page, 'CVE-2024-7777')
     await goTo(page, digestPage)
-    await finding.filter({ hasNotText: 'ignored' }).filter({ hasText: 'Statement of Acme: not_affected' }).waitFor()
+    await finding.filter({ hasNotText: 'ignored' }).filter({ hasText: 'VEX statement by Acme: not_affected' }).waitFor()
 
     await goTo(page, `/ui/r/${scene.path}?view=risks`)
     await page.getByText('New trusted signer').click()
@@ -71,7 +71,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     await finding
       .filter({ hasText: 'ignored' })
       .filter({ hasText: 'signed by the builders: Acme: not_affected, component_not_present' })
-      .filter({ hasText: 'Statement of Acme: not_affected' })
+      .filter({ hasText: 'VEX statement by Acme: not_affected' })
       .waitFor()
     await audit(page)
 

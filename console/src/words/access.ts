@@ -46,7 +46,7 @@ const explanations = {
     EFFECT_GRANTS: 'grants the permission',
     EFFECT_ROLE_LACKS_IT: 'the role does not include the permission',
     EFFECT_NOT_ACCEPTED: 'no effect until the person accepts a role in the organization',
-    EFFECT_ABOVE_HOME: 'no effect: the identity belongs to a folder below',
+    EFFECT_ABOVE_HOME: 'no effect: the identity belongs to a folder below, and has access only in that folder',
   },
   sufficientRoles: 'Roles with this permission:',
   grantors: 'Identities that can grant such a role:',

@@ -8,7 +8,7 @@ export const account = {
   lastUsed: 'Last used',
   remoteAddress: 'IP address',
   thisSession: 'this session',
-  sessionKinds: { browser: 'browser', client: 'program' } as Record<string, string>,
+  sessionKinds: { browser: 'browser', client: 'command line' } as Record<string, string>,
   endSession: 'End session',
   endSessionOf: (time: string) => `End session of ${time}`,
   pushTokens: 'Push tokens',

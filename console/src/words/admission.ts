@@ -40,7 +40,7 @@ const policies = {
   denyUnknown: 'Also deny images with content that could not be scanned',
   minAgeDays: 'Minimum age in days (only for digests that are too young)',
   minMonthsLeft: 'Minimum months until end of life (only for products close to it)',
-  exemptPulledDays: 'Allow images that were pulled within this number of days',
+  exemptPulledDays: 'Keep allowing an image for this number of days after an allowed pull',
   deniesEnded: 'products past their end of life',
   deniesYoung: (days: number) => `younger than ${counted(days, 'day')}`,
   deniesSoonEnded: (months: number) => `products with less than ${counted(months, 'month')} until their end of life`,
@@ -50,7 +50,7 @@ const policies = {
   foundBefore: (days: number) => `found more than ${counted(days, 'day')} ago`,
   orUnscanned: 'or content that could not be scanned',
   deleteGateText:
-    'The policy is no longer checked. One second after the deletion, the images that it denied can be pulled.',
+    'After the deletion, pulls are no longer checked against this policy. Within one second, the images that it denied can be pulled.',
 }
 
 const results = {
@@ -61,7 +61,7 @@ const results = {
     count === 0
       ? 'There are no tags to check yet.'
       : `All of the last ${counted(count, 'updated tag')} pass every policy.`,
-  notCompared: (count: number) => `${counted(count, 'tag')} of them could not be scanned completely.`,
+  notCompared: (count: number) => `Of these, ${counted(count, 'tag')} could not be scanned completely.`,
   passes: 'allowed',
   passesUnscanned: 'allowed, but not scanned completely',
   isDenied: 'denied',
@@ -70,7 +70,7 @@ const results = {
   byExemption: 'allowed by an exemption',
   noGateExemptions: 'There are no exemptions from admission policies.',
   atMost90Days: 'At most 90 days from now.',
-  revokeGateText: 'The admission policies apply to the image again.',
+  revokeGateText: 'After the exemption is revoked, admission policies apply to the image again.',
 }
 
 export const admission = { ...policies, ...results }

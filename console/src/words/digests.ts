@@ -8,10 +8,11 @@ const digest = {
   former: 'former',
   platforms: 'Platforms',
   platform: 'Platform',
-  noPlatforms: 'This manifest names no platform.',
-  digestMissing: 'The repository does not have this digest, or no longer has it. Its content is unknown.',
-  signatures: 'Signatures and attestations with a tag',
-  noSignatures: 'No tag of a signature or an attestation exists for this digest.',
+  noPlatforms: 'This manifest does not specify a platform.',
+  digestMissing:
+    'The repository does not contain this digest: it was deleted, or never stored here. Its content is not known.',
+  signatures: 'Tagged signatures and attestations',
+  noSignatures: 'No signature or attestation of this digest is stored under a tag.',
   referrers: 'Referrers',
   noReferrers: 'No signature, SBOM or attestation in this repository refers to this digest.',
   artifactType: 'Artifact type',
@@ -28,11 +29,12 @@ const retentionOfDigest = {
     IMMUTABLE: 'An immutable tag keeps this digest.',
     LAST: 'A retention policy keeps this digest, because it is among the latest digests of the tags.',
     LISTED: 'A tag protection rule keeps this digest, because the index of a protected tag lists it.',
-    UNDECIDED: 'This digest counts as kept, because the check would have to read too much data.',
+    UNDECIDED:
+      'The server cannot tell whether this digest must be kept, because the check would read too much data. It cannot be deleted.',
   },
   keptUntil: 'It is kept until',
   keptWithoutEnd: 'There is no end date.',
-  keptWith: 'It is kept together with',
+  keptWith: 'It is kept because it belongs to',
   keptFor: (tags: string) => `Tags that point to it, or have pointed to it: ${tags}`,
   currentTagsOf: (tags: string) => `Deletion plans skip it, because these tags point to it: ${tags}`,
   retentionOfRepo: 'Retention settings of this repository',
@@ -40,7 +42,7 @@ const retentionOfDigest = {
 
 const pulls = {
   pulls: 'Pulls',
-  noPulls: 'No pulls are known. The server keeps pulls for 90 days.',
+  noPulls: 'No pulls are recorded. The server keeps records of pulls for 90 days.',
   lastPull: 'Last pull',
   pullersHidden: 'Callers are shown only to members who can list identities here.',
   getRequests: 'GET requests',
@@ -54,7 +56,7 @@ const findings = {
   noneFound: 'No known vulnerabilities. All packages were compared with the data sources.',
   noneButNotScanned: 'No known vulnerabilities, but',
   noPackages: 'No packages were found in this image.',
-  statementOf: (author: string, statement: string) => `Statement of ${author || 'an unknown author'}: ${statement}`,
+  statementOf: (author: string, statement: string) => `VEX statement by ${author || 'an unknown author'}: ${statement}`,
   moreStatements: (count: number) => `and ${numbers(count)} more`,
 }
 

@@ -10,13 +10,13 @@ const webhooks = {
   failing: 'failing',
   delivering: 'delivering',
   nextAttempt: 'Next attempt:',
-  behindSince: 'Behind since',
-  behindText: 'Deliveries of later events are not stored yet. They are sent in order, after the earlier ones.',
+  behindSince: 'Deliveries have been delayed since',
+  behindText: 'Later events are not in the list of deliveries yet. They will be sent in order, after the earlier ones.',
   catchUp: {
-    paused: 'To catch up, resume the webhook.',
+    paused: 'To send them, resume the webhook.',
     failing:
-      'To catch up, repair the endpoint. Events that are too old by then are skipped. To send skipped events, redeliver their time range.',
-    delivering: 'The webhook catches up by itself.',
+      'To send them, repair the endpoint. Events that are too old by then are skipped. To send skipped events, redeliver their time range.',
+    delivering: 'No action is needed.',
   },
   deliveryCounts: (waiting: string, failed: string) => `${waiting} waiting, ${failed} failed.`,
   pause: 'Pause',
@@ -26,7 +26,7 @@ const webhooks = {
   secretOnce: 'Copy this secret now. It is not shown again:',
   copySecret: 'Copy the secret',
   deleteWebhookOf: (url: string) => `Delete webhook ${url}`,
-  deleteWebhookText: 'Waiting deliveries are not sent anymore.',
+  deleteWebhookText: 'Events that are waiting for delivery will not be sent.',
 }
 
 const deliveries = {
@@ -50,7 +50,7 @@ const stream = {
   live: 'Live events',
   showLive: 'Show live events',
   stopLive: 'Stop live events',
-  noLiveEvents: 'There have been no events since you started.',
+  noLiveEvents: 'No events have happened since you opened this view.',
   subject: 'Resource',
 }
 

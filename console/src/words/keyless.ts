@@ -18,7 +18,7 @@ export const keyless = {
   matches: 'matches',
   differs: 'does not match',
   recyclable:
-    'Names of owners and repositories can be transferred to somebody else. To require their permanent IDs too, enter a token of the job.',
+    'The name of an owner or a repository can later belong to somebody else. To require their permanent IDs too, enter a token of the job.',
   dryRun: 'Dry run with the claims of the token',
   wouldMatch: 'With a valid signature, this token would be accepted.',
   wouldNotMatch: 'This token would be rejected.',

@@ -28,9 +28,9 @@ const mirrored = {
   mirrorMode: 'Mode',
   mirrorModes: {
     MODE_UNSPECIFIED: 'unknown',
-    MODE_WATCH: 'watch: only digests, no content',
-    MODE_ON_DEMAND: 'on demand: content with its first pull',
-    MODE_FULL: 'full: content in advance',
+    MODE_WATCH: 'watch: record the digests of tags, copy no content',
+    MODE_ON_DEMAND: 'on demand: copy content when it is first pulled',
+    MODE_FULL: 'full: copy all content in advance',
   } as Record<string, string>,
   mirrorStates: {
     STATE_WAITING: 'waiting for the next check',
@@ -79,7 +79,7 @@ const copies = {
     IN_PROGRESS: 'copying',
     FAILED: 'the last attempt failed',
   } as Record<string, string>,
-  copiedUntil: 'Copied until',
+  copiedUntil: 'Copying ends',
   withUniqueTags: 'with additional dated tags',
 }
 

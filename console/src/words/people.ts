@@ -6,7 +6,7 @@ const invitations = {
   newInvite: 'Invite a person',
   createInvite: 'Create invitation',
   forWhom: 'For',
-  anybody: 'everybody with the code',
+  anybody: 'anyone who has the code',
   uses: 'Uses',
   once: 'once',
   often: 'several times',
@@ -14,7 +14,7 @@ const invitations = {
   days: 'Days until the invitation expires',
   onlyOnce: 'Single use',
   inviteOnce: (page: string) =>
-    `Send this code to the person whom you invite. It has to be entered at ${page}. Copy the code now. It is not shown again:`,
+    `Send this code to the person whom you invite. The person enters it at ${page}. Copy the code now. It is not shown again:`,
   copyCode: 'Copy the code',
   revokeInviteOf: (role: string, email: string) => `Revoke the invitation to ${role}${email && ` for ${email}`}`,
   revokeInviteText: 'The code can no longer be used.',
@@ -23,7 +23,8 @@ const invitations = {
 const providers = {
   providers: 'Identity providers',
   providersHidden: 'You do not have permission to see the identity providers here. Ask an owner of the organization.',
-  noProviders: 'The organization has no identity provider. Its members sign in with the providers of the server.',
+  noProviders:
+    'The organization has no identity provider of its own. Its members sign in with the providers in the server settings.',
   newProvider: 'New identity provider',
   issuer: 'Issuer URL',
   clientId: 'Client ID',
@@ -34,7 +35,7 @@ const providers = {
   scopes: 'Scopes in addition to openid',
   scopesHint: 'Example: email profile',
   groupsClaim: 'Claim with the groups of a user',
-  groupsClaimHint: 'If this is empty, groups of the provider give no roles.',
+  groupsClaimHint: 'Leave empty if groups at the provider grant no roles.',
   defaultRole: 'Role at the first sign-in',
   callback: 'Redirect URI (register it at the provider)',
   deleteProviderOf: (name: string) => `Delete identity provider ${name}`,
@@ -44,9 +45,9 @@ const providers = {
 const mappings = {
   newMapping: 'New group mapping',
   externalGroup: 'Group at the provider',
-  externalGroupHint: 'Exactly as in the claim.',
+  externalGroupHint: 'Name or ID of the group, exactly as in the groups claim of the token.',
   mappingsOf: (provider: string) => `Group mappings of ${provider}`,
-  noMappings: 'There are no group mappings. Groups of the provider give no roles.',
+  noMappings: 'There are no group mappings, so groups at the provider grant no roles.',
   deleteMappingOf: (group: string) => `Delete the mapping of group ${group}`,
   deleteMappingText: 'Members of the group lose the role at their next sign-in.',
 }
@@ -58,7 +59,7 @@ const scim = {
   turnOn: 'Turn on SCIM',
   turnOff: 'Turn off SCIM',
   firstScimToken: 'Create SCIM token',
-  newScimToken: 'Create another SCIM token',
+  newScimToken: 'Replace SCIM token',
 }
 
 export const people = { ...invitations, ...providers, ...mappings, ...scim }

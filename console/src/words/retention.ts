@@ -16,7 +16,8 @@ const policies = {
   keepsDays: (days: number) => `${counted(days, 'day')} after the tag is updated or deleted`,
   keepsLast: (count: number) => (count === 1 ? 'the latest digest' : `the latest ${counted(count, 'digest')}`),
   keepsUntagged: (days: number) => `manifests that never had a tag, for ${counted(days, 'day')}`,
-  deleteRetentionText: 'The policy sets no new dates. Existing retention dates stay.',
+  deleteRetentionText:
+    'After the deletion, the policy sets no new retention dates. Dates that it has already set stay.',
 }
 
 const protection = {
@@ -25,10 +26,10 @@ const protection = {
   newTagRule: 'New tag protection rule',
   protection: 'Protection',
   immutable: 'Immutable',
-  onlyBy: 'only by',
-  keepListed: 'Prevent the deletion of images that the index of a tag lists',
+  onlyBy: 'updates only by',
+  keepListed: 'Protect the images of each platform while a tag points to their index',
   onlyUpdatedBy: 'Only these identities can create, update or delete the tags',
-  deleteTagRuleText: 'Users with push permission can update the tags again.',
+  deleteTagRuleText: 'After the deletion, users with push permission can update these tags again.',
 }
 
 const plans = {

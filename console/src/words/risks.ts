@@ -13,7 +13,7 @@ export const risks = {
   onlyInPackage: 'Only in this package',
   packageHint: 'A package URL, with or without a version.',
   atMost366Days: 'At most 366 days from now.',
-  revokeRiskText: 'The vulnerability counts again.',
+  revokeRiskText: 'After the revocation, reports and admission policies count the vulnerability again.',
   ended: 'ended',
   signers: 'Trusted VEX signers',
   noSigners: 'There are no trusted signers. VEX statements are shown, but no vulnerability is ignored because of them.',
@@ -26,5 +26,5 @@ export const risks = {
   privateKey:
     'This is a private key. It was not sent to the server. Enter the public key instead, and keep the private key secret.',
   trustSigner: 'Trust signer',
-  revokeTrustText: 'Vulnerabilities that are ignored because of this signer count again at once.',
+  revokeTrustText: 'Vulnerabilities that are ignored because of this signer count again immediately.',
 }

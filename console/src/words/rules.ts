@@ -2,7 +2,7 @@
 export const rules = {
   rulesHidden: 'You do not have permission to see these settings. Ask an owner of the organization.',
   rulesAboveHidden: 'Settings of groups above apply here too, but you do not have permission to see them.',
-  cutPlaced: 'The organization has more than 1,000 of these. Only the first 1,000 were searched.',
+  cutPlaced: 'The organization has more than 1,000 entries of this kind. Only the first 1,000 were searched.',
   actionOn: (action: string, name: string) => `${action} ${name}`,
   showEnded: 'Show ended entries too',
   hideEnded: 'Hide ended entries',
@@ -15,10 +15,10 @@ export const rules = {
   ruleModes: {
     MODE_UNSPECIFIED: 'unknown',
     OFF: 'off',
-    DRY_RUN: 'dry run: the effect is only shown in plans',
+    DRY_RUN: 'dry run: the effect is only shown in deletion plans',
     ENFORCE: 'enforced',
   },
-  untilUtc: 'Until (UTC)',
+  untilUtc: 'Expires (UTC)',
   exemptions: 'Exemptions',
   newExemption: 'New exemption',
   createExemption: 'Create exemption',

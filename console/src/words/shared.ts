@@ -14,9 +14,9 @@ const errors = {
   statuses: {
     400: 'The request is not valid',
     401: 'Your session has ended. Sign in again.',
-    403: 'You do not have permission for this',
+    403: 'You do not have permission for this action',
     404: 'Not found, or you do not have access to it',
-    409: 'Conflict with an existing resource, or with another change at the same time',
+    409: 'The resource already exists, or somebody else changed it at the same time',
     429: 'Too many requests. Wait a moment, then try again.',
     500: 'Internal server error. Try again. If it fails again, give the request ID to the operator of the server.',
     503: 'The server is temporarily unavailable. Try again in a moment.',

@@ -31,7 +31,7 @@ const tag = {
   timeline: 'Timeline',
   timelineKeys: 'Timeline: select a bar with the arrow keys, then press Enter to see its digest',
   timelineHint:
-    'Each lane is a digest. A bar shows when the tag pointed to it. Select a bar to see the digest at that time. Select a second bar with Shift to compare two digests. With the keyboard, Left and Right move through time. Up and Down move between bars of the same digest. Home and End move to the first and the last bar.',
+    'Each row is a digest. A bar shows when the tag pointed to it. Select a bar to see the digest at that time. Select a second bar with Shift to compare two digests. With the keyboard, Left and Right move through time. Up and Down move between bars of the same digest. Home and End move to the first and the last bar.',
   updateBy: (time: string, actor: string) => `updated ${time} by ${actor}`,
   updateBetween: (after: string, until: string) => `updated at the upstream between ${after} and ${until}`,
   firstSeen: (time: string) => `found at the first check of the upstream, ${time}`,
@@ -63,13 +63,13 @@ const proofs = {
   policyText:
     'The keys of the transparency log verify the proof. Download them once, and keep them. Do not trust keys that somebody sends you together with a proof.',
   proofCheck: 'To verify the proof, run:',
-  proofByCommand: 'To print the proof with a command, run:',
+  proofByCommand: 'To get the proof on the command line, run:',
 }
 
 const views = {
   viewTitle: 'Pull through a view',
   viewText:
-    'A view is a part of the image name, before the path. A pull through it gets the image that the tag had at a time, or the newest image with a minimum age. Any client can use views.',
+    'A view is a prefix of the image name, before the repository path. A pull through a view returns the image that the tag had at a given time, or the newest image that is old enough. Any client can use views.',
   viewAge: 'Minimum age',
   viewHold: 'Hold time',
   ageHint: 'Examples: 12h, 7d, 2w.',
