@@ -63,7 +63,7 @@ test('keeps manifests that a check has too much data to decide on, and the comma
   const shown = await run(['policies', 'retention', 'plans', 'describe', made.uid], { env })
   assert.match(
     shown.stderr,
-    /1 manifests to delete.*; 1 more are kept, because a decision would have to read too many records/,
+    /1 manifests to delete.*; 1 more are not deleted, because checking them would read too many records/,
   )
   assert.equal(shown.code, 0, uid)
 })

@@ -53,7 +53,7 @@ test('status shows the server and the signed-in user, and exits with 69 if the s
   assert.deepEqual([ready.code, ready.stderr], [0, ''])
   assert.match(
     ready.stdout,
-    new RegExp(`^server +${pinfold.url}\nready +yes\nsigned in as +nobody; pinfold login signs in\n$`),
+    new RegExp(`^server +${pinfold.url}\nready +yes\nsigned in as +nobody; to sign in: pinfold login\n$`),
   )
   const token = pinfold.operator.token!
   const json = await run(['status', '-o', 'json'], { env: { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: token } })

@@ -70,7 +70,7 @@ test('imports library files next to a running server, and the second time nothin
   const first = await importFrom(place, [folder])
   assert.deepEqual(
     [first.code, first.stdout.split('\n').at(-2)],
-    [0, '3 libraries: 3 new, 0 changed, 0 as before, 6 new versions, 0 changed versions'],
+    [0, '3 libraries: 3 new, 0 changed, 0 unchanged, 6 new versions, 0 changed versions'],
   )
   assert.match(
     first.stdout,
@@ -105,7 +105,7 @@ test('imports real lists of Python versions in order, without a server', async (
   const { code, stdout } = await importFrom(place, [file])
   assert.deepEqual(
     [code, stdout.split('\n').at(-2)],
-    [0, '652 libraries: 652 new, 0 changed, 0 as before, 35302 new versions, 0 changed versions'],
+    [0, '652 libraries: 652 new, 0 changed, 0 unchanged, 35302 new versions, 0 changed versions'],
   )
   assert.match(stdout, /652 packages, 35302 versions/)
 })
@@ -140,7 +140,7 @@ test('an error for an invalid package names file, line and field, and no version
   const { code, stdout, stderr } = await importFrom(place, [file, javaFile])
   assert.deepEqual(
     [code, stdout.split('\n').at(-2)],
-    [1, '1 libraries: 1 new, 0 changed, 0 as before, 3 new versions, 0 changed versions; 13 problems, see above'],
+    [1, '1 libraries: 1 new, 0 changed, 0 unchanged, 3 new versions, 0 changed versions; 13 problems, see above'],
   )
   const lines = stderr.split('\n').filter((line) => line.startsWith('pinfold: '))
   const expected = [

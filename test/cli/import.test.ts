@@ -42,13 +42,13 @@ const advisoryOf = (id: string, version = '1.10') => `  - id: ${id}
 test('imports the samples once, without a server, into the public organization', async () => {
   await using place = await makePlace()
   const first = await importing(place, 'advisories', samples)
-  assert.deepEqual(first, { code: 0, stdout: '174 advisories: 174 new, 0 changed, 0 as before\n', stderr: '' })
+  assert.deepEqual(first, { code: 0, stdout: '174 advisories: 174 new, 0 changed, 0 unchanged\n', stderr: '' })
   assert.match((await importing(place, 'osv', samples)).stdout, /^70 vulnerabilities: 70 new, /)
   assert.match(
     (await importing(place, 'advisories', samples)).stdout,
-    /^174 advisories: 0 new, 0 changed, 174 as before$/m,
+    /^174 advisories: 0 new, 0 changed, 174 unchanged$/m,
   )
-  assert.match((await importing(place, 'osv', samples)).stdout, /^70 vulnerabilities: 0 new, 0 changed, 70 as before$/m)
+  assert.match((await importing(place, 'osv', samples)).stdout, /^70 vulnerabilities: 0 new, 0 changed, 70 unchanged$/m)
 
   await withServer(place, async (client) => {
     const { groups } = (await client.get('/iam/v2/groups?uidp.in_root=true')).body
@@ -90,7 +90,7 @@ test('importing a changed file changes its advisories, and versions stay unchang
   writeFileSync(file, yamlOf('tool', advisoryOf('CGA-1'), advisoryOf('CGA-2')))
   assert.match((await importing(place, 'advisories', file)).stdout, /2 new/)
   writeFileSync(file, yamlOf('tool', advisoryOf('CGA-1', '1.20'), advisoryOf('CGA-2')))
-  assert.match((await importing(place, 'advisories', file)).stdout, /0 new, 1 changed, 1 as before/)
+  assert.match((await importing(place, 'advisories', file)).stdout, /0 new, 1 changed, 1 unchanged/)
   await withServer(place, async (client) => {
     const { advisories } = (await client.get('/vulnerabilities/v2/advisories?order_by=advisory_id')).body
     assert.deepEqual(
@@ -126,7 +126,7 @@ test('errors name file, line and field of invalid entries, and the other entries
     .split('\n')
     .map((line) => line.replace(`pinfold: ${folder}/`, '').split(': ').slice(0, 2))
   assert.equal(code, 1)
-  assert.match(stdout, /^2 advisories: 2 new, 0 changed, 0 as before; 9 problems, see above$/m)
+  assert.match(stdout, /^2 advisories: 2 new, 0 changed, 0 unchanged; 9 problems, see above$/m)
   const wanted = [
     ['a.advisories.yaml:23', 'events[0].data.fixed-verzion'],
     ['b.advisories.yaml:12', 'events[0].type'],
@@ -387,10 +387,10 @@ test('imports the whole data set once, and filters return the same as a full sca
   const archive = join(whole, 'advisories/wolfi-advisories.tar.gz')
   const vulns = join(whole, 'vulns')
   const done = (stdout: string) => ({ code: 0, stdout: `${stdout}\n`, stderr: '' })
-  for (const told of ['6696 new, 0 changed, 0 as before', '0 new, 0 changed, 6696 as before']) {
+  for (const told of ['6696 new, 0 changed, 0 unchanged', '0 new, 0 changed, 6696 unchanged']) {
     assert.deepEqual(await importing(place, 'advisories', archive), done(`6696 advisories: ${told}`))
   }
-  for (const told of ['1900 new, 0 changed, 0 as before', '0 new, 0 changed, 1900 as before']) {
+  for (const told of ['1900 new, 0 changed, 0 unchanged', '0 new, 0 changed, 1900 unchanged']) {
     assert.deepEqual(await importing(place, 'osv', vulns), done(`1900 vulnerabilities: ${told}`))
   }
   await withServer(place, async (client) => {

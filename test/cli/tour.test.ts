@@ -158,9 +158,9 @@ test('the tour of advisories works as written', async () => {
   const blocks = blocksOf('docs/tours/advisories.md')
   const [imports, search, review, open] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
   assert.deepEqual(imports, [
-    '174 advisories: 174 new, 0 changed, 0 as before',
-    '70 vulnerabilities: 70 new, 0 changed, 0 as before',
-    '174 advisories: 0 new, 0 changed, 174 as before',
+    '174 advisories: 174 new, 0 changed, 0 unchanged',
+    '70 vulnerabilities: 70 new, 0 changed, 0 unchanged',
+    '174 advisories: 0 new, 0 changed, 174 unchanged',
   ])
   const [fixed, found] = search!.map((line) => JSON.parse(line))
   const [newest] = fixed.advisories
@@ -184,7 +184,7 @@ test('the tour of libraries works as written', async () => {
   await using server = await startProcess(place)
   const blocks = blocksOf('docs/tours/libraries.md')
   const [imports, found] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
-  assert.equal(imports!.at(-1), '3 libraries: 0 new, 0 changed, 3 as before, 0 new versions, 0 changed versions')
+  assert.equal(imports!.at(-1), '3 libraries: 0 new, 0 changed, 3 unchanged, 0 new versions, 0 changed versions')
   const [counts, named, cuda, versions] = found!.map((line) => JSON.parse(line))
   assert.deepEqual(
     counts.counts.map(({ totalCount }: { totalCount: string }) => totalCount),

@@ -98,9 +98,9 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   assert.deepEqual(read, {
     code: 0,
     stdout: [
-      'osv/PyPI: 2 new, 0 changed, 0 as before, 0 withdrawn',
-      'osv/npm: 1 new, 0 changed, 0 as before, 0 withdrawn',
-      'secdb/v3.20/main: 2 new, 0 changed, 0 as before, 0 withdrawn\n',
+      'osv/PyPI: 2 new, 0 changed, 0 unchanged, 0 withdrawn',
+      'osv/npm: 1 new, 0 changed, 0 unchanged, 0 withdrawn',
+      'secdb/v3.20/main: 2 new, 0 changed, 0 unchanged, 0 withdrawn\n',
     ].join('\n'),
     stderr: '',
   })
@@ -111,7 +111,7 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   const pushed = await packing(reference, mirror, names, env)
   assert.deepEqual([pushed.code, pushed.stderr], [0, ''])
   assert.ok(pushed.stdout.endsWith(`oci://${reference}: ${index.manifests[0].digest}\n`))
-  assert.match((await syncing(inside, ['--from', reference], env)).stdout, /^osv\/PyPI: 0 new, 0 changed, 0 as before/)
+  assert.match((await syncing(inside, ['--from', reference], env)).stdout, /^osv\/PyPI: 0 new, 0 changed, 0 unchanged/)
 
   // Each record equals the record that the sources themselves give.
   const args = ['--mirror', mirror.url, ...picked(names)]
@@ -119,9 +119,9 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   assert.equal(
     (await syncing(inside, [...args, '--full'])).stdout,
     [
-      'osv/PyPI: 0 new, 0 changed, 2 as before, 0 withdrawn',
-      'osv/npm: 0 new, 0 changed, 1 as before, 0 withdrawn',
-      'secdb/v3.20/main: 0 new, 0 changed, 2 as before, 0 withdrawn\n',
+      'osv/PyPI: 0 new, 0 changed, 2 unchanged, 0 withdrawn',
+      'osv/npm: 0 new, 0 changed, 1 unchanged, 0 withdrawn',
+      'secdb/v3.20/main: 0 new, 0 changed, 2 unchanged, 0 withdrawn\n',
     ].join('\n'),
   )
 })
@@ -162,7 +162,7 @@ test('a broken layer leaves its source unchanged, and the other layers are read'
   writeFileSync(layerOf('osv/PyPI'), good)
   assert.match(
     (await syncing(place, ['--from', folder])).stdout,
-    /^osv\/PyPI: 1 new, 0 changed, 0 as before, 2 withdrawn$/m,
+    /^osv\/PyPI: 1 new, 0 changed, 0 unchanged, 2 withdrawn$/m,
   )
 })
 
@@ -215,7 +215,7 @@ test('a layer with an invalid line changes nothing in its source, even if its di
   use(lines)
   assert.match((await syncing(place, ['--from', folder])).stdout, /^osv\/PyPI: 2 new, /)
   use(`${lines.split('\n')[0]}\n`, { complete: false, records: 1 })
-  assert.match((await syncing(place, ['--from', folder])).stdout, /: 0 new, 0 changed, 1 as before, 0 withdrawn$/m)
+  assert.match((await syncing(place, ['--from', folder])).stdout, /: 0 new, 0 changed, 1 unchanged, 0 withdrawn$/m)
   use(lines, { name: 'osv/../x' })
   assert.equal((await syncing(place, ['--from', folder])).code, 64)
 })

@@ -36,14 +36,14 @@ test('reads lists of exploited vulnerabilities completely, and deletes entries t
   const first = await sync(place, mirror, 'kev', 'epss')
   assert.deepEqual([first.code, first.stderr], [0, ''])
   assert.deepEqual(first.stdout.split('\n').slice(0, 2), [
-    'kev: 2 new, 0 changed, 0 as before, 0 withdrawn',
-    'epss: 2500 new, 0 changed, 0 as before, 0 withdrawn',
+    'kev: 2 new, 0 changed, 0 unchanged, 0 withdrawn',
+    'epss: 2500 new, 0 changed, 0 unchanged, 0 withdrawn',
   ])
   mirror.files['kev.json'] = { body: kev('CVE-2026-1001'), etag: '"c"' }
   mirror.files['epss.csv.gz'] = { body: epss('CVE-2026-10000,0.2,0.9', ...rows.slice(1)), etag: '"d"' }
   assert.deepEqual((await sync(place, mirror, 'kev', 'epss')).stdout.split('\n').slice(0, 2), [
-    'kev: 0 new, 0 changed, 1 as before, 1 withdrawn',
-    'epss: 0 new, 1 changed, 2499 as before, 0 withdrawn',
+    'kev: 0 new, 0 changed, 1 unchanged, 1 withdrawn',
+    'epss: 0 new, 1 changed, 2499 unchanged, 0 withdrawn',
   ])
   const { kev: listed, epss: scored } = await status(place)
   assert.deepEqual([listed!.records, listed!.licence, listed!.ecosystems], ['1', 'CC0-1.0', []])
@@ -65,7 +65,7 @@ test('a damaged list, or one with an invalid line, fails with the reason and kee
     assert.equal(code, 1)
     assert.deepEqual(stdout.split('\n').slice(0, 2), [
       `epss: failed, and keeps its former data: ${reason}`,
-      'kev: 0 new, 0 changed, 1 as before, 0 withdrawn',
+      'kev: 0 new, 0 changed, 1 unchanged, 0 withdrawn',
     ])
   }
   mirror.files['epss.csv.gz'] = { body: epss('CVE-2026-1000,0.1,0.5', 'CVE-2026-1000,0.2,0.6') }
@@ -86,5 +86,5 @@ test('a bundle contains only the ranking lists whose license allows it', async (
   assert.equal(packed.code, 0)
   assert.match(packed.stderr, /^pinfold: epss was left out: its license \(unknown\) forbids redistribution$/m)
   const from = ['vulnerabilities', 'sync', ...place.args, '--from', bundle]
-  assert.match((await run(from, { env: place.env })).stdout, /^kev: 1 new, 0 changed, 0 as before, 0 withdrawn$/m)
+  assert.match((await run(from, { env: place.env })).stdout, /^kev: 1 new, 0 changed, 0 unchanged, 0 withdrawn$/m)
 })

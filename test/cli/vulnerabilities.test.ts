@@ -43,14 +43,14 @@ test('reads an OSV database completely once, then only its changes, with or with
   const args = ['--source', 'osv/PyPI']
   assert.deepEqual(await syncing(place, mirror, ...args), {
     code: 0,
-    stdout: 'osv/PyPI: 2 new, 0 changed, 0 as before, 0 withdrawn\n',
+    stdout: 'osv/PyPI: 2 new, 0 changed, 0 unchanged, 0 withdrawn\n',
     stderr: '',
   })
   assert.deepEqual(mirror.asked(), ['osv/PyPI/all.zip', 'osv/PyPI/modified_id.csv'])
 
   assert.match(
     (await syncing(place, mirror, ...args)).stdout,
-    /^osv\/PyPI: 0 new, 0 changed, 0 as before, 0 withdrawn$/m,
+    /^osv\/PyPI: 0 new, 0 changed, 0 unchanged, 0 withdrawn$/m,
   )
   assert.deepEqual(mirror.asked(), ['osv/PyPI/modified_id.csv'])
 
@@ -64,7 +64,7 @@ test('reads an OSV database completely once, then only its changes, with or with
   await using server = await startProcess(place)
   assert.match(
     (await syncing(place, mirror, ...args)).stdout,
-    /^osv\/PyPI: 1 new, 1 changed, 0 as before, 0 withdrawn$/m,
+    /^osv\/PyPI: 1 new, 1 changed, 0 unchanged, 0 withdrawn$/m,
   )
   assert.deepEqual(mirror.asked(), ['osv/PyPI/PYSEC-1.json', 'osv/PyPI/PYSEC-3.json', 'osv/PyPI/modified_id.csv'])
   const { code, sources } = await statusOf(place)
@@ -80,12 +80,12 @@ test('reads an OSV database completely once, then only its changes, with or with
   mirror.files['osv/PyPI/modified_id.csv'] = changed('2026-11-20T05:00:00Z,PYSEC-3', ...first.body.split('\n'))
   assert.match(
     (await syncing(place, mirror, ...args, '--full')).stdout,
-    /^osv\/PyPI: 0 new, 1 changed, 2 as before, 0 withdrawn$/m,
+    /^osv\/PyPI: 0 new, 1 changed, 2 unchanged, 0 withdrawn$/m,
   )
   mirror.files['osv/PyPI/modified_id.csv'] = first
   assert.match(
     (await syncing(place, mirror, ...args, '--full')).stdout,
-    /^osv\/PyPI: 0 new, 0 changed, 2 as before, 1 withdrawn$/m,
+    /^osv\/PyPI: 0 new, 0 changed, 2 unchanged, 1 withdrawn$/m,
   )
 })
 
@@ -141,17 +141,17 @@ test('reads Alpine and Debian when their ETag changes, also from a mirror withou
   assert.equal(first.code, 1)
   assert.equal(first.stderr, 'pinfold: broken: broken must be an object\n')
   assert.deepEqual(first.stdout.split('\n').slice(0, 3), [
-    'secdb/v3.20/main: 2 new, 0 changed, 0 as before, 0 withdrawn',
-    'debian-tracker: 1 new, 0 changed, 0 as before, 0 withdrawn; 1 problems, see above',
-    'osv/Go: 1 new, 0 changed, 0 as before, 0 withdrawn',
+    'secdb/v3.20/main: 2 new, 0 changed, 0 unchanged, 0 withdrawn',
+    'debian-tracker: 1 new, 0 changed, 0 unchanged, 0 withdrawn; 1 problems, see above',
+    'osv/Go: 1 new, 0 changed, 0 unchanged, 0 withdrawn',
   ])
   mirror.files['debian-tracker'] = { body: tracker.replace(',"broken":[]', ''), etag: '"four"' }
   const again = await syncing(place, mirror, ...args)
   assert.equal(again.code, 0)
   assert.deepEqual(again.stdout.split('\n').slice(0, 3), [
-    'secdb/v3.20/main: 0 new, 0 changed, 0 as before, 0 withdrawn',
-    'debian-tracker: 0 new, 0 changed, 1 as before, 0 withdrawn',
-    'osv/Go: 0 new, 0 changed, 0 as before, 0 withdrawn',
+    'secdb/v3.20/main: 0 new, 0 changed, 0 unchanged, 0 withdrawn',
+    'debian-tracker: 0 new, 0 changed, 1 unchanged, 0 withdrawn',
+    'osv/Go: 0 new, 0 changed, 0 unchanged, 0 withdrawn',
   ])
   const { sources } = await statusOf(place)
   assert.deepEqual(
@@ -187,7 +187,7 @@ test('a failing source keeps its records and shows the reason, and the other sou
     assert.equal(code, 1)
     assert.match(npm, /^osv\/npm: failed, and keeps its former data: /)
     assert.match(npm, reason)
-    assert.equal(go, 'osv/Go: 0 new, 0 changed, 2 as before, 0 withdrawn')
+    assert.equal(go, 'osv/Go: 0 new, 0 changed, 2 unchanged, 0 withdrawn')
     const { code: state, sources } = await statusOf(place)
     assert.deepEqual([state, sources['osv/npm']?.records, sources['osv/Go']?.error], [1, '2', ''])
     assert.match(sources['osv/npm']?.error, reason)
@@ -207,7 +207,7 @@ test('names and skips invalid records, and withdraws nothing in such a read', as
   mirror.files['osv/npm/all.zip'] = { body: zipOf(wrong), etag: '"two"' }
   const { code, stdout, stderr } = await syncing(place, mirror, '--source', 'osv/npm')
   assert.equal(code, 1)
-  assert.match(stdout, /^osv\/npm: 0 new, 1 changed, 0 as before, 0 withdrawn; 2 problems, see above$/m)
+  assert.match(stdout, /^osv\/npm: 0 new, 1 changed, 0 unchanged, 0 withdrawn; 2 problems, see above$/m)
   assert.match(stderr, /^pinfold: X-2\.json: the document is not valid JSON$/m)
   assert.match(
     stderr,

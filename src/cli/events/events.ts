@@ -133,7 +133,7 @@ const list = listCommand(
 )
 
 function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): string {
-  const behind = behindTime ? `; behind since ${behindTime}` : ''
+  const behind = behindTime ? `; oldest waiting event: ${behindTime}` : ''
   if (paused) return `paused: ${pauseReason || 'no reason given'}${behind}`
   return (blockedUntil ? `deliveries fail; next attempt at ${blockedUntil}` : 'ok') + behind
 }

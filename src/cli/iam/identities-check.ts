@@ -58,6 +58,6 @@ async function matchChecks(identity: Record<string, unknown>, claims: Claims, ap
   const checks = checkToken(identity, claims, [...new Set([api, host, hostname])], new Date())
   if (checks) return checks
   throw failure(
-    'the token was not checked: claims do not decide who this identity is; pinfold identities describe shows its type',
+    'the token was not checked: this identity is not matched by the claims of a token; pinfold identities describe shows how it signs in',
   )
 }

@@ -35,7 +35,7 @@ export const status: Command = {
         ['ready', ready ? 'yes' : `no (${answer.status}): ${plain(message)}`],
         [
           'signed in as',
-          signedInAs || (given ? 'unknown: PINFOLD_TOKEN is not a valid token' : 'nobody; pinfold login signs in'),
+          signedInAs || (given ? 'unknown: PINFOLD_TOKEN is not a valid token' : 'nobody; to sign in: pinfold login'),
         ],
       ]
       for (const line of table(rows)) terminal.print(line)

@@ -164,7 +164,7 @@ export function report(
     const all = { created, updated, unchanged, ...Object.fromEntries(others), refused: refused.length }
     terminal.print(jsonText(all))
   } else {
-    const told = [`${created} new`, `${updated} changed`, `${unchanged} as before`]
+    const told = [`${created} new`, `${updated} changed`, `${unchanged} unchanged`]
     const also = others.map(([key, count]) => `, ${count} ${more[key]}`)
     const sum = created + updated + unchanged
     terminal.print(

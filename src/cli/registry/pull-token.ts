@@ -175,7 +175,7 @@ export async function createPullToken(terminal: Terminal, options: Options, role
     await api.call('POST', `/iam/v2/roleBindings/${parent}`, { identityUid: uid, roleUid })
   } catch (error) {
     await api.call('DELETE', `/iam/v2/identities/${uid}`).catch(() => {
-      terminal.say(`pinfold: the identity ${uid} was created, but could get no role, and could not be deleted`)
+      terminal.say(`pinfold: the identity ${uid} was created without its role, and could not be deleted`)
       terminal.say(`pinfold: to delete it: pinfold identities delete ${uid}`)
     })
     throw error

@@ -35,9 +35,9 @@ dump or archive its log first; see docs/guides/back-up-and-restore.md. No backup
     if (options.output === 'json') terminal.print(JSON.stringify(made))
     else {
       terminal.print(
-        `backed up to ${made.folder}: ${made.contents} blobs, of which ${made.copied} with ${size(made.bytes)} are new`,
+        `backed up to ${made.folder}: ${made.contents} blobs; ${made.copied} of them are new (${size(made.bytes)})`,
       )
-      if (made.removed > 0) terminal.print(`deleted ${made.removed} blobs that no copy needs`)
+      if (made.removed > 0) terminal.print(`deleted ${made.removed} blobs that no backup needs`)
       if (made.damaged.length > 0)
         terminal.say(`pinfold: ${made.damaged.length} blobs are damaged or lost; pinfold server verify lists them`)
     }

@@ -42,7 +42,7 @@ Exits with 0 if the proof is valid. Exits with 3 if the proof shows the start of
 
 /** Compares the database with the blob store. */
 export const verifyCommand: Command = {
-  details: `Compares the database with the stored content. Servers may run meanwhile. By default the size of every blob is compared.
+  details: `Compares the database with the stored content. Servers can keep running. By default the size of every blob is compared.
 With --hash the content of all blobs is read, which takes time. With --content a random share is read: a daily run with 1%
 reads most blobs in the end.
 Nothing is changed without --repair. A blob whose content is lost cannot be repaired; pushing it again restores it.

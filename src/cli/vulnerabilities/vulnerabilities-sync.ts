@@ -121,7 +121,7 @@ const toProblem = ({ at, field, problem }: Refused): Problem => ({ file: at, lin
 function toldOf({ error, counts: { created, updated, unchanged }, withdrawn, refused }: Result): string {
   if (error !== '' && refused.length === 0) return `failed, and keeps its former data: ${error}`
   const wrong = refused.length > 0 ? `; ${refused.length} problems, see above` : ''
-  return `${created} new, ${updated} changed, ${unchanged} as before, ${withdrawn} withdrawn${wrong}`
+  return `${created} new, ${updated} changed, ${unchanged} unchanged, ${withdrawn} withdrawn${wrong}`
 }
 
 async function syncOne(

@@ -29,8 +29,8 @@ const words: Record<string, string> = {
   HELD: 'a legal hold',
   IMMUTABLE: 'an immutable tag',
   LAST: 'a retention policy: it is one of the last digests of its tags',
-  LISTED: 'the index of a tag, which contains it',
-  UNDECIDED: 'not decided: too many records would have to be read',
+  LISTED: 'a tag protection rule: the index of a protected tag lists it',
+  UNDECIDED: 'unknown: the check would have to read too many records, so it is not deleted',
 }
 
 export const imagesKept = apiCommand({
@@ -57,7 +57,7 @@ function rowsOf(digest: string, { reason = '', until = '', rule = '', tags = [],
     ],
     ['until', by === undefined ? '' : until || 'no end date'],
     ['policy', rule],
-    ['together with', keptWith === digest ? '' : keptWith],
+    ['part of', keptWith === digest ? '' : keptWith],
     ['tags', tags.join(' ')],
   ].filter(([, value]) => value !== '')
 }

@@ -175,7 +175,7 @@ function summaryOf(made: Plan): string {
   const dry = dryRunManifests === '0' ? '' : `; policies in dry-run would delete ${dryRunManifests} more`
   const more = made.truncated ? ' (the plan is full; create another one after it is applied)' : ''
   const unread =
-    undecided === '0' ? '' : `; ${undecided} more are kept, because a decision would have to read too many records`
+    undecided === '0' ? '' : `; ${undecided} more are not deleted, because checking them would read too many records`
   if (state === 'PLANNING') return 'the plan is still being created'
   if (state === 'APPLIED') return `deleted ${deleted} of ${manifests} manifests, and kept ${left}`
   if (state === 'APPLYING') return `deleted ${deleted} of ${manifests} manifests so far`
