@@ -3,7 +3,7 @@ import { baseUrl, onOff, setting, whole } from './basics.ts'
 import { algorithms, documents, methodNames, peopleProviders } from './values.ts'
 
 export const signInSettings = {
-  peopleIssuers: setting({
+  oidcProviders: setting({
     env: 'PINFOLD_OIDC_PROVIDERS',
     formerly: 'PINFOLD_PEOPLE_ISSUERS',
     parse: peopleProviders,
@@ -11,7 +11,7 @@ export const signInSettings = {
     doc: 'JSON array of the OpenID Connect providers of your users: `[{"issuer": "https://…", "audience": "CLIENT_ID"}]`.',
     note: '`audience` is the client ID that tokens of the provider are issued for. With a `label`, the sign-in page offers the provider. Then `name` is its name in sign-in URLs (made from the label by default), and `secretFile` the file with the client secret. `scopes` are requested in addition to `openid`, such as `email profile`. See [single sign-on](guides/add-single-sign-on.md).',
   }),
-  openSignIn: setting({
+  allowSelfRegistration: setting({
     env: 'PINFOLD_ALLOW_SELF_REGISTRATION',
     formerly: 'PINFOLD_OPEN_SIGN_IN',
     parse: onOff,
@@ -25,7 +25,7 @@ export const signInSettings = {
     default: 'on',
     doc: '`on` offers the OAuth device flow: a program shows a code, and its user enters the code in a browser.',
   }),
-  openOrganizations: setting({
+  allowOrganizationCreation: setting({
     env: 'PINFOLD_ALLOW_ORGANIZATION_CREATION',
     formerly: 'PINFOLD_OPEN_ORGANIZATIONS',
     parse: onOff,

@@ -18,7 +18,7 @@ type Read = {
   blobs: string
   blobRedirects: readonly string[]
   allowInsecureUpstreams: boolean
-  ledgerWitnesses: readonly { url: string }[]
+  transparencyLogWitnesses: readonly { url: string }[]
   compatVendor: string
   compatVendorDomain: string
 }
@@ -46,7 +46,9 @@ export function conflicts(read: Read): string[] {
     problems.push('PINFOLD_TLS_KEY needs PINFOLD_TLS_CERT, the file with the certificate for this key')
   }
   problems.push(...redirectProblems(read))
-  const plain = read.allowInsecureUpstreams ? undefined : read.ledgerWitnesses.find(({ url }) => /^http:/.test(url))
+  const plain = read.allowInsecureUpstreams
+    ? undefined
+    : read.transparencyLogWitnesses.find(({ url }) => /^http:/.test(url))
   if (plain) {
     problems.push(
       `PINFOLD_TRANSPARENCY_LOG_WITNESSES has ${plain.url}: use https://, or set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on to allow http://`,

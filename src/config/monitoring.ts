@@ -16,7 +16,7 @@ export const eventSettings = {
     default: '32',
     doc: 'Number of deliveries that can be in flight to one sink at the same time.',
   }),
-  deliveryRetryFirstMs: setting({
+  deliveryRetryMinMs: setting({
     env: 'PINFOLD_DELIVERY_RETRY_MIN_MS',
     formerly: 'PINFOLD_DELIVERY_RETRY_FIRST_MS',
     parse: whole(1, 3_600_000),
@@ -24,7 +24,7 @@ export const eventSettings = {
     doc: 'Milliseconds before the first retry of a failed delivery; each further failure doubles the time.',
     note: 'A random part (jitter) is subtracted.',
   }),
-  deliveryRetryMostMs: setting({
+  deliveryRetryMaxMs: setting({
     env: 'PINFOLD_DELIVERY_RETRY_MAX_MS',
     formerly: 'PINFOLD_DELIVERY_RETRY_MOST_MS',
     parse: whole(1, 86_400_000),
@@ -63,7 +63,7 @@ export const eventSettings = {
     default: '15000',
     doc: 'Milliseconds without an event after which an event stream sends a heartbeat.',
   }),
-  auditDays: setting({
+  auditRetentionDays: setting({
     env: 'PINFOLD_AUDIT_RETENTION_DAYS',
     formerly: 'PINFOLD_AUDIT_DAYS',
     parse: whole(0, 36_500),

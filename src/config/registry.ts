@@ -10,7 +10,7 @@ export const registrySettings = {
     default: 'public',
     doc: 'Name of the organization whose images everyone can pull without a token.',
   }),
-  sparse: setting({
+  sparseManifests: setting({
     env: 'PINFOLD_SPARSE_MANIFESTS',
     formerly: 'PINFOLD_SPARSE',
     parse: oneOf('off', 'indexes', 'all'),
@@ -33,7 +33,7 @@ export const registrySettings = {
 }
 
 export const transparencyLogSettings = {
-  ledgerProofs: setting({
+  transparencyLog: setting({
     env: 'PINFOLD_TRANSPARENCY_LOG',
     formerly: 'PINFOLD_LEDGER_PROOFS',
     parse: oneOf('members', 'public', 'off'),
@@ -41,7 +41,7 @@ export const transparencyLogSettings = {
     doc: 'Access to [transparency logs](reference/ledger-proofs.md): `members` who can list the tags of the organization, everyone (`public`), or nobody (`off`).',
     note: 'With `off` nothing is signed. Tag updates during that time are added to the log after you turn it on again.',
   }),
-  ledgerWitnesses: setting({
+  transparencyLogWitnesses: setting({
     env: 'PINFOLD_TRANSPARENCY_LOG_WITNESSES',
     formerly: 'PINFOLD_LEDGER_WITNESSES',
     parse: witnesses,
@@ -106,14 +106,14 @@ export const vulnerabilitySettings = {
     doc: 'Days after which a data source that was not read completely again counts as stale.',
     note: 'An image whose packages need a stale source is not reported as free of vulnerabilities.',
   }),
-  findingsPerList: setting({
+  vulnerabilityFindingsPerImage: setting({
     env: 'PINFOLD_VULNERABILITY_FINDINGS_PER_IMAGE',
     parse: whole(1000, 10_000_000),
     default: '50000',
     doc: 'Number of findings that are stored for the packages of one image.',
     note: 'An image with more findings is reported as incomplete. The limit keeps users who push from filling the database.',
   }),
-  goneContents: setting({
+  vulnerabilityDeletedImages: setting({
     env: 'PINFOLD_VULNERABILITY_DELETED_IMAGES',
     formerly: 'PINFOLD_VULNERABILITY_GONE_IMAGES',
     parse: whole(1, 100_000_000),

@@ -28,7 +28,7 @@ export const databaseSettings = {
     doc: 'URL of the same database without the connection pooler, for migrations.',
     note: 'Only for a database URL with `pooled=true`.',
   }),
-  checkpoints: setting({
+  sqliteCheckpoints: setting({
     env: 'PINFOLD_SQLITE_CHECKPOINTS',
     formerly: 'PINFOLD_CHECKPOINTS',
     parse: oneOf('server', 'external'),

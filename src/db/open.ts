@@ -10,14 +10,14 @@ import type { Db } from './sql.ts'
 export async function openDb(options: {
   database: string
   file: string
-  checkpoints?: 'server' | 'external'
+  sqliteCheckpoints?: 'server' | 'external'
 }): Promise<Db> {
   // Only the needed engine is loaded, so that commands start fast.
   if (options.database) return (await import('./postgres/postgres.ts')).openPostgres(options.database)
   makeFolder(dirname(options.file))
   // Created before SQLite opens it, since SQLite copies the file's permissions to its log.
   await (await open(options.file, 'a', 0o600)).close()
-  return (await import('./sqlite/sqlite.ts')).openSqlite(options.file, options.checkpoints)
+  return (await import('./sqlite/sqlite.ts')).openSqlite(options.file, options.sqliteCheckpoints)
 }
 
 type Urls = { database: string; databaseDirect: string }

@@ -230,7 +230,7 @@ async function prove(
 /** Accepted audiences if the identity names none. For a person, these are the audiences of the issuer in the settings. */
 function acceptedAudiences(app: App, issuer: string, identity: Found | undefined, token: OutsideToken): string[] {
   const isPerson = identity && parentOf(identity.uid) === top
-  const listed = peopleAudiences(app.config.peopleIssuers, token.issuer)
+  const listed = peopleAudiences(app.config.oidcProviders, token.issuer)
   return isPerson ? listed : [...defaultAudiences(issuer), ...(identity ? [] : listed)]
 }
 

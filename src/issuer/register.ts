@@ -25,7 +25,7 @@ export async function register(
   const { config, limits } = call.app
   const { source } = call.cause
   limits.check('source', source)
-  if (config.peopleIssuers.length === 0) {
+  if (config.oidcProviders.length === 0) {
     throw new AppError('PERMISSION_DENIED', 'registration is disabled on this server', {
       reason: 'REGISTRATION_CLOSED',
     })
@@ -47,7 +47,7 @@ export async function register(
 async function provePerson({ config, outsideIssuers, clock }: App, credential: string): Promise<OutsideToken> {
   const token = readOutsideToken(credential)
   checkTimes(token, clock())
-  const audiences = peopleAudiences(config.peopleIssuers, token.issuer)
+  const audiences = peopleAudiences(config.oidcProviders, token.issuer)
   if (audiences.length === 0) throw refused('another issuer')
   await verifyOutsideToken(token, await outsideIssuers.keysOf(token.issuer, token.kid))
   if (!token.audience.some((audience) => audiences.includes(audience))) throw refused('another audience')

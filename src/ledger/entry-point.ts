@@ -86,7 +86,7 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
 /** Route of the path, or `unknown` if the settings turn this kind of route off. */
 function servedRoute({ app: { config } }: Edge, path: string): Route {
   const route = routeOf(path)
-  const isOffered = route.kind === 'witness' ? config.witnessLogs.length > 0 : config.ledgerProofs !== 'off'
+  const isOffered = route.kind === 'witness' ? config.witnessLogs.length > 0 : config.transparencyLog !== 'off'
   return isOffered ? route : { kind: 'unknown' }
 }
 
@@ -114,7 +114,7 @@ const tagList = [capabilityNumber('tag.list')]
  * settings can make them public.
  */
 function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): void {
-  if (route.kind !== 'proof' && app.config.ledgerProofs === 'public') return
+  if (route.kind !== 'proof' && app.config.transparencyLog === 'public') return
   const place = route.kind === 'proof' ? route.repo : route.organization
   if (rights.holds(place, tagList)) return
   // To verify a proof, clients need the checkpoint and the policy. So `tag.list` in any part of the organization is sufficient
@@ -128,7 +128,7 @@ function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): voi
 
 async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<Answer> {
   const { app, url } = edge
-  const seenBy = app.config.ledgerProofs === 'public' ? 'public' : 'private'
+  const seenBy = app.config.transparencyLog === 'public' ? 'public' : 'private'
   switch (route.kind) {
     case 'checkpoint':
       return { type: text, body: await readCheckpoint(app, route), cache: 'no-cache' }

@@ -10,7 +10,10 @@ import { roleUids } from '../support/pinfold.ts'
 import { eventually } from '../support/receiver.ts'
 import { startScene } from '../support/scene.ts'
 
-const { pinfold, operator, org } = await startScene({ deliver: true, openOrganizations: true }, { name: 'acme' })
+const { pinfold, operator, org } = await startScene(
+  { deliver: true, allowOrganizationCreation: true },
+  { name: 'acme' },
+)
 const registry = new URL(pinfold.url).host
 await pinfold.seed.repo(org.uid, { name: 'app' })
 after(() => pinfold[Symbol.asyncDispose]())

@@ -23,8 +23,8 @@ before(async () => {
   pinfold = await startPinfold({
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
-    peopleIssuers: [{ issuer: issuer.url, audience }],
-    openSignIn: true,
+    oidcProviders: [{ issuer: issuer.url, audience }],
+    allowSelfRegistration: true,
     clock: () => new Date(time),
   })
   org = (await pinfold.seed.group()).uid
@@ -69,7 +69,7 @@ test('a server without the registration setting refuses each registration', asyn
 })
 
 test('a new person needs an invitation code, unless the settings open registration', async () => {
-  pinfold.app.config.openSignIn = false
+  pinfold.app.config.allowSelfRegistration = false
   try {
     const person = somebody()
     assertRefused(await person.register(), 'INVITE_REQUIRED')
@@ -79,7 +79,7 @@ test('a new person needs an invitation code, unless the settings open registrati
     // A person with an account may register again.
     assert.deepEqual(ok(await person.register()), { identity: person.uid, group: '' })
   } finally {
-    pinfold.app.config.openSignIn = true
+    pinfold.app.config.allowSelfRegistration = true
   }
 })
 
@@ -377,8 +377,8 @@ test('limits registrations for each network address and each person, not for eac
   await using limited = await startPinfold({
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
-    peopleIssuers: [{ issuer: issuer.url, audience }],
-    openSignIn: true,
+    oidcProviders: [{ issuer: issuer.url, audience }],
+    allowSelfRegistration: true,
     ...noMinutePasses,
     exchangesPerSource: 5,
     exchangesPerIdentity: 1,
@@ -406,12 +406,12 @@ test('an expired invitation admits nobody', async () => {
 test('people of an issuer can no longer sign in after the issuer is removed from the settings', async () => {
   const person = somebody()
   ok(await person.register())
-  const trusted = pinfold.app.config.peopleIssuers
-  pinfold.app.config.peopleIssuers = []
+  const trusted = pinfold.app.config.oidcProviders
+  pinfold.app.config.oidcProviders = []
   try {
     for (const aud of [audience, pinfold.url]) assert.equal(refusalOf(await exchange(person, { aud })).code, 16)
   } finally {
-    pinfold.app.config.peopleIssuers = trusted
+    pinfold.app.config.oidcProviders = trusted
   }
   ok(await exchange(person))
 })

@@ -11,7 +11,7 @@ import { roleUids } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
 
 test('each change clears the caches that it makes outdated before the server answers', async () => {
-  await using registry = await startRegistry({ openOrganizations: true })
+  await using registry = await startRegistry({ allowOrganizationCreation: true })
   const { app, seed, operator, org, pusher, registryOperator } = registry
   const names: readonly CacheName[] = ['grants', 'manifests', 'paths']
   let cleared = new Set<string>()

@@ -401,7 +401,7 @@ test('a registration sends an event with the name of the vendor, caused by the p
     ...profile,
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
-    peopleIssuers: [{ issuer: issuer.url, audience: 'people', label: 'Everybody', name: 'everybody' }],
+    oidcProviders: [{ issuer: issuer.url, audience: 'people', label: 'Everybody', name: 'everybody' }],
   })
   const group = await open.seed.group()
   ok(await open.operator.post(`/events/v2/subscriptions/${group.uid}`, { sink: receiver.url }))

@@ -264,7 +264,7 @@ test('gRPC returns the same entries as REST', async () => {
 
 test('keeps entries forever unless a setting limits their age', async () => {
   let now = Date.parse('2026-03-01T12:00:00.000Z')
-  await using pinfold = await startPinfold({ clock: () => new Date(now), auditDays: 10 })
+  await using pinfold = await startPinfold({ clock: () => new Date(now), auditRetentionDays: 10 })
   const { app, seed } = pinfold
   const keysLeft = async () =>
     (await app.db.get<{ n: number }>(sql`SELECT count(*) AS n FROM list_keys WHERE list LIKE 'audit_log.%'`))!.n
@@ -279,7 +279,7 @@ test('keeps entries forever unless a setting limits their age', async () => {
   now += 1
   const late = await pinfold.as(operatorUid)
   const kept = ok(await late.post('/iam/v2/groups/', { name: 'later' }))
-  await runDuty({ ...app, config: { ...app.config, auditDays: 0 } }, sweepAuditLog)
+  await runDuty({ ...app, config: { ...app.config, auditRetentionDays: 0 } }, sweepAuditLog)
   assert.equal(await count(), '122')
   await runDuty(app, sweepAuditLog)
   assert.deepEqual([subjectsOf(await list(late)), await count(), await keysLeft()], [[kept.uid], '1', keysOfOne])

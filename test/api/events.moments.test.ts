@@ -17,7 +17,7 @@ async function startStill(settings: Json = {}) {
 }
 
 test('gives up a delivery as soon as it reaches the configured age', async () => {
-  const { pinfold, clock } = await startStill({ deliveryGiveUpMs: second, deliveryRetryFirstMs: 10 })
+  const { pinfold, clock } = await startStill({ deliveryGiveUpMs: second, deliveryRetryMinMs: 10 })
   await using _ = pinfold
   const { seed, operator } = pinfold
   const subscribe = async () => {

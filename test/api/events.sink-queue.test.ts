@@ -56,7 +56,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
         asked.add({ subject: headers['Ce-Subject'] ?? headers['ce-subject']!, answer })
       }),
   } as typeof app.sinks
-  const config = { ...app.config, deliveryRetryFirstMs: firstMs, deliveryRetryMostMs: 3600_000 }
+  const config = { ...app.config, deliveryRetryMinMs: firstMs, deliveryRetryMaxMs: 3600_000 }
   const served = { ...app, sinks, config, clock: () => new Date(state.now) }
   const first = await add(subjects)
   const queue = new SinkQueue(

@@ -136,9 +136,9 @@ test('counts refused tokens at each endpoint of the exchange, while valid tokens
 
 test('neither many registrations of one person nor a wrong token block the registration of others', async () => {
   await using issuer = await startIssuer()
-  const peopleIssuers = [{ issuer: issuer.url, audience: 'us' }]
+  const oidcProviders = [{ issuer: issuer.url, audience: 'us' }]
   const limits = { ...noMinutePasses, exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }
-  await using pinfold = await startPinfold({ ...outside, peopleIssuers, openSignIn: true, ...limits })
+  await using pinfold = await startPinfold({ ...outside, oidcProviders, allowSelfRegistration: true, ...limits })
   const register = async (sub: string, aud = 'us', body = {}) =>
     pinfold.withToken(await issuer.token({ sub, aud })).post('/auth/v1/register', body)
   assert.equal((await register('one', 'another client')).status, 401)

@@ -31,9 +31,9 @@ before(async () => {
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
     clock: () => new Date(time),
-    openSignIn: true,
-    openOrganizations: true,
-    peopleIssuers: [{ issuer: issuer.url, audience, label: 'Everybody', name: 'everybody' }],
+    allowSelfRegistration: true,
+    allowOrganizationCreation: true,
+    oidcProviders: [{ issuer: issuer.url, audience, label: 'Everybody', name: 'everybody' }],
   })
   const body = { name: domain, verified: true, kind: 'ORG_KIND_CUSTOMER', description: 'for its people only' }
   org = (await pinfold.seed.group('', body)).uid

@@ -20,7 +20,7 @@ import { startScene } from '../support/scene.ts'
 const type = 'iam.pinfold.dev/RoleBinding'
 const bindings = '/iam/v2/roleBindings'
 const pending = '/control/v1/pendingBindings'
-const { pinfold, operator, org, ...scene } = await startScene({ openOrganizations: true }, { name: 'acme' })
+const { pinfold, operator, org, ...scene } = await startScene({ allowOrganizationCreation: true }, { name: 'acme' })
 const owner = await scene.member(roleUids.owner)
 after(() => pinfold[Symbol.asyncDispose]())
 

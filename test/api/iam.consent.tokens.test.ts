@@ -12,13 +12,13 @@ import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 const pending = '/control/v1/pendingBindings'
 const bindings = '/iam/v2/roleBindings'
 const audience = 'client-id-of-pinfold'
-const peopleIssuers: { issuer: string; audience: string }[] = []
+const oidcProviders: { issuer: string; audience: string }[] = []
 let scene: Scene
 let made = 0
 
 before(async () => {
-  scene = await startExchange({ peopleIssuers, openSignIn: true, openOrganizations: true })
-  peopleIssuers.push({ issuer: scene.issuer.url, audience })
+  scene = await startExchange({ oidcProviders, allowSelfRegistration: true, allowOrganizationCreation: true })
+  oidcProviders.push({ issuer: scene.issuer.url, audience })
 })
 after(() => scene[Symbol.asyncDispose]())
 

@@ -383,7 +383,7 @@ test('every change writes one event, and a failed call none', async () => {
 })
 
 test('on an open server, each person can create an organization and owns it', async () => {
-  await using open = await startPinfold({ openOrganizations: true })
+  await using open = await startPinfold({ allowOrganizationCreation: true })
   const { uid } = await open.seed.person()
   const person = await open.as(uid)
   const group = ok(await person.post(`${path}/`, { name: 'mine' }))
@@ -408,7 +408,7 @@ test('on an open server, each person can create an organization and owns it', as
 })
 
 test('refuses organization names with a meaning in paths, but keeps existing organizations with such names', async () => {
-  await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
+  await using open = await startPinfold({ allowOrganizationCreation: true, publicOrg: 'commons' })
   const person = await open.as((await open.seed.person()).uid)
   const create = (client: Client, name: string) => client.post(`${path}/`, { name })
   const mine = ok(await create(person, 'mine'))
@@ -431,7 +431,7 @@ test('refuses organization names with a meaning in paths, but keeps existing org
 })
 
 test('only the operator can use the name of the public organization, and the error is the same if it exists', async () => {
-  await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
+  await using open = await startPinfold({ allowOrganizationCreation: true, publicOrg: 'commons' })
   const person = await open.as((await open.seed.person()).uid)
   const mine = ok(await person.post(`${path}/`, { name: 'mine' }))
   const refusals = async () => [

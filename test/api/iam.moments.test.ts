@@ -23,8 +23,8 @@ before(async () => {
     allowPrivateAddresses: true,
     issuersPrivate: ['127.0.0.1'],
     clock: () => new Date(time),
-    openSignIn: true,
-    peopleIssuers: [{ issuer: issuer.url, audience, label: 'Everybody', name: 'everybody' }],
+    allowSelfRegistration: true,
+    oidcProviders: [{ issuer: issuer.url, audience, label: 'Everybody', name: 'everybody' }],
   })
   org = (await pinfold.seed.group('', { name: domain, verified: true, kind: 'ORG_KIND_CUSTOMER' })).uid
   ownerUid = (await pinfold.seed.member(org, roleUids.owner)).uid

@@ -200,7 +200,7 @@ test('charges findings by the advisories of another organization to this organiz
 })
 
 test('keeps a limited number of deleted images even without a quota', async () => {
-  await using free = await startRegistry({ clock: () => now, goneContents: 5 })
+  await using free = await startRegistry({ clock: () => now, vulnerabilityDeletedImages: 5 })
   const rows = async (): Promise<number[]> => {
     const of = async (all: Sql) => Number((await free.app.db.get<{ total: number }>(all))!.total)
     return [

@@ -20,7 +20,7 @@ const later = (ms: number) => {
   now = new Date(now.getTime() + ms)
 }
 before(async () => {
-  registry = await startRegistry({ sparse: 'all', clock: () => now })
+  registry = await startRegistry({ sparseManifests: 'all', clock: () => now })
 })
 after(() => registry[Symbol.asyncDispose]())
 

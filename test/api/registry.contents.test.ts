@@ -289,7 +289,7 @@ test('an image that needs too much memory or time is unreadable, and the server 
 })
 
 test('ignores the size in the descriptor of an SBOM', async () => {
-  await using other = await startRegistry({ sparse: 'all' })
+  await using other = await startRegistry({ sparseManifests: 'all' })
   const name = 'acme/app'
   const image = await pushLayers(other.pusher, name, [alpine('alpine-3.10')])
   const document = fixture('contents/sboms/alpine-3.10.syft.spdx.json')

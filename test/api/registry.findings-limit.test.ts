@@ -26,7 +26,7 @@ let repo: string
 let owner: string
 let viewer: Client
 before(async () => {
-  registry = await startRegistry({ clock: () => now, findingsPerList: bound })
+  registry = await startRegistry({ clock: () => now, vulnerabilityFindingsPerImage: bound })
   repo = (await registry.seed.repo(registry.org.uid, { name: 'app' })).uid
   owner = (await registry.seed.member(registry.org.uid, roleUids.owner)).uid
   viewer = await registry.as(owner)

@@ -212,8 +212,8 @@ test('a proof contains only the digest of a tag and the time range of the assign
 })
 
 test('logs require permission to list tags, unless the settings publish them; tag proofs always require it', async () => {
-  for (const ledgerProofs of ['members', 'public', 'off'] as const) {
-    const { pinfold, org, repo, prefix } = await scene({ ledgerProofs })
+  for (const transparencyLog of ['members', 'public', 'off'] as const) {
+    const { pinfold, org, repo, prefix } = await scene({ transparencyLog })
     await using _ = pinfold
     await plantTag(pinfold, repo, 'v1')
     await logged(pinfold)
@@ -231,7 +231,7 @@ test('logs require permission to list tags, unless the settings publish them; ta
       members: { nobody: [401, 401, 401, 401], stranger: [403, 403, 403, 403], viewer: [200, 200, 200, 200] },
       public: { nobody: [200, 200, 200, 401], stranger: [200, 200, 200, 403], viewer: [200, 200, 200, 200] },
       off: { nobody: [404, 404, 404, 404], stranger: [404, 404, 404, 404], viewer: [404, 404, 404, 404] },
-    }[ledgerProofs]
+    }[transparencyLog]
     assert.deepEqual(await statuses(pinfold.anonymous), expected.nobody)
     assert.deepEqual(await statuses(stranger), expected.stranger)
     await pinfold.seed.binding(org, identity.uid as string, roleUids.viewer)

@@ -297,10 +297,10 @@ test('asks a new witness although the log has not grown, and counts only configu
   const { closing, log, keys, checkpoint } = await witnessed(2)
   await using _ = closing
   const { config }: { config: Partial<Config> } = log.app
-  const [one, two] = config.ledgerWitnesses!
-  config.ledgerWitnesses = [one!]
+  const [one, two] = config.transparencyLogWitnesses!
+  config.transparencyLogWitnesses = [one!]
   await runDuty(log.app, witnessLedgers)
-  config.ledgerWitnesses = [two!]
+  config.transparencyLogWitnesses = [two!]
   await runDuty(log.app, witnessLedgers)
   const text = await checkpoint()
   assert.ok(text.includes(`— ${keys[1]!.name} `) && !text.includes(`— ${keys[0]!.name} `), text)
@@ -348,7 +348,7 @@ test('after a start, signs a log once more than half of its witnesses have answe
   )
   // The settings no longer contain the two witnesses, so one is enough.
   const { config }: { config: Partial<Config> } = log.app
-  config.ledgerWitnesses = config.ledgerWitnesses!.filter(({ key }) => key.name === keys[0]!.name)
+  config.transparencyLogWitnesses = config.transparencyLogWitnesses!.filter(({ key }) => key.name === keys[0]!.name)
   restart(log)
   await runDuty(log.app, sequenceLedgers)
   assert.notEqual((await checkpoint()).split('\n')[1], before.split('\n')[1])
@@ -470,14 +470,14 @@ test('neither the log nor witness requests contain names or digests of fifty pri
 test('asks a witness over plain http only if http is allowed for upstreams', async () => {
   const { closing, log, witnesses } = await witnessed(1)
   await using _ = closing
-  const own = log.app.config.ledgerWitnesses[0]!
+  const own = log.app.config.transparencyLogWitnesses[0]!
   const env = { PINFOLD_TRANSPARENCY_LOG_WITNESSES: `${vkeyOf(own.key)} ${own.url}` }
   assert.throws(
     () => readConfig(env),
     /PINFOLD_TRANSPARENCY_LOG_WITNESSES has http:.* set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on/,
   )
   assert.throws(() => readConfig({ ...env, PINFOLD_ALLOW_INSECURE_ISSUERS: 'on' }), /PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
-  assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).ledgerWitnesses, [own])
+  assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).transparencyLogWitnesses, [own])
   // The requests to witnesses contain no name or digest either.
   await using plain = await startPinfold({ allowPrivateAddresses: true, allowInsecureIssuers: true })
   await assert.rejects(

@@ -16,8 +16,8 @@ let time = Date.now()
 before(async () => {
   scene = await startSignInScene({
     clock: () => new Date(time),
-    openSignIn: true,
-    openOrganizations: true,
+    allowSelfRegistration: true,
+    allowOrganizationCreation: true,
     exchangesPerSource: 1_000_000,
   })
 })

@@ -16,7 +16,11 @@ let people = 0
 before(async () => {
   issuer = await startIssuer()
   issuer.answerUserInfo({})
-  pinfold = await startPinfold({ allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'], openOrganizations: true })
+  pinfold = await startPinfold({
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    allowOrganizationCreation: true,
+  })
   org = (await pinfold.seed.group()).uid
   const oidc = { issuer: issuer.url, clientId, clientSecret: 's', groupsClaim: 'realm_access.roles' }
   idp = (await pinfold.seed.provider(org, issuer.url, { oidc })).uid

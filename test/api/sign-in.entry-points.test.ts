@@ -34,7 +34,7 @@ before(async () => {
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
     clock: () => new Date(time),
-    peopleIssuers: [{ issuer: issuer.url, audience: atSettings, label: 'Everybody', name: 'everybody' }],
+    oidcProviders: [{ issuer: issuer.url, audience: atSettings, label: 'Everybody', name: 'everybody' }],
   })
   org = (await pinfold.seed.group('', { name: 'doors.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })).uid
   const oidc = { issuer: issuer.url, clientId: atOrg, clientSecret: 's', groupsClaim: 'groups' }
@@ -239,10 +239,10 @@ test('sessions of a provider end when the settings no longer name it, or name an
   const ends = () => eventsOf(pinfold, async () => void (await runDuty(pinfold.app, endUntrustedSessions)))
 
   const { config } = pinfold.app
-  const trusted = config.peopleIssuers
+  const trusted = config.oidcProviders
   try {
     for (const now of [[], [{ ...trusted[0]!, name: 'another' }], [{ ...trusted[0]!, issuer: 'https://x.example' }]]) {
-      config.peopleIssuers = now
+      config.oidcProviders = now
       assert.equal((await client.get('/auth/v1/ok')).status, 401)
       assert.ok(!(await isIn()))
       const refresh = pinfold.withToken(answer.get('refresh_token')!)
@@ -250,24 +250,24 @@ test('sessions of a provider end when the settings no longer name it, or name an
       // A session by an organization's provider does not depend on the providers of the settings.
       ok(await inside.get('/auth/v1/ok'))
     }
-    config.peopleIssuers = []
+    config.oidcProviders = []
     // Another server of the same database may know the provider already, or still.
     assert.deepEqual(await ends(), [])
   } finally {
-    config.peopleIssuers = trusted
+    config.oidcProviders = trusted
   }
   ok(await client.get('/auth/v1/ok'))
   time += 61 * 60_000
   assert.deepEqual(await ends(), [])
   try {
-    config.peopleIssuers = [{ ...trusted[0]!, issuer: 'https://x.example' }]
+    config.oidcProviders = [{ ...trusted[0]!, issuer: 'https://x.example' }]
     const ended = await ends()
     assert.ok(ended.length >= 2)
     for (const { type, body } of ended) {
       assert.deepEqual([type.includes('session.ended'), body.reason], [true, 'provider-removed'])
     }
   } finally {
-    config.peopleIssuers = trusted
+    config.oidcProviders = trusted
   }
   assert.equal((await client.get('/auth/v1/ok')).status, 401)
 })
@@ -354,13 +354,13 @@ test('signing out succeeds if the provider is unavailable', async () => {
   const start = await browser.ask(`${pinfold.url}/ui/signin/start?idp=everybody`)
   await comeBack(browser, start.headers.get('location')!, { sub })
   const { config } = pinfold.app
-  const trusted = config.peopleIssuers
+  const trusted = config.oidcProviders
   try {
-    config.peopleIssuers = [{ ...trusted[0]!, secretFile: '/nowhere/secret' }]
+    config.oidcProviders = [{ ...trusted[0]!, secretFile: '/nowhere/secret' }]
     const shown = await browser.submit(`${pinfold.url}/ui/signout`, {})
     assert.deepEqual([shown.status, shown.headers.get('refresh')], [200, null], shown.text)
   } finally {
-    config.peopleIssuers = trusted
+    config.oidcProviders = trusted
   }
 })
 

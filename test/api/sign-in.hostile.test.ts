@@ -24,10 +24,10 @@ before(async () => {
   pinfold = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
-    openOrganizations: true,
+    allowOrganizationCreation: true,
     clock: () => new Date(time),
-    peopleIssuers: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
-    openSignIn: true,
+    oidcProviders: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
+    allowSelfRegistration: true,
   })
   const site = async (issuer: FakeIssuer): Promise<Site> => {
     const org = await pinfold.seed.group()
@@ -308,7 +308,7 @@ test('limits the sign-in endpoints for each network address', async () => {
     issuersPrivate: ['127.0.0.1'],
     ...noMinutePasses,
     exchangesPerSource: 3,
-    peopleIssuers: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
+    oidcProviders: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
   })
   const query = searchOf({ exit: 'redirect', redirect: loopback })
   const doors = ['/orgcheck?name=a', `/oauth?${query}`, '/oauth/callback/everybody?state=x', '/ui/signin?org=a']

@@ -26,9 +26,9 @@ before(async () => {
   pinfold = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
-    openSignIn: true,
-    openOrganizations: true,
-    peopleIssuers: [{ issuer: honest.url, audience: 'of the settings', label: 'Everybody', name: 'everybody' }],
+    allowSelfRegistration: true,
+    allowOrganizationCreation: true,
+    oidcProviders: [{ issuer: honest.url, audience: 'of the settings', label: 'Everybody', name: 'everybody' }],
   })
   const { seed } = pinfold
   acme = await seed.group('', { name: 'acme.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })

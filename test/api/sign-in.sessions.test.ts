@@ -17,7 +17,7 @@ let time = Date.now()
 const [second, day] = [1000, 24 * 60 * 60 * 1000]
 
 before(async () => {
-  scene = await startSignInScene({ clock: () => new Date(time), openSignIn: true })
+  scene = await startSignInScene({ clock: () => new Date(time), allowSelfRegistration: true })
 })
 beforeEach(() => {
   time = Date.now()

@@ -23,8 +23,8 @@ before(async () => {
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
     clock: () => new Date(time),
-    peopleIssuers: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
-    openSignIn: true,
+    oidcProviders: [{ issuer: honest.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
+    allowSelfRegistration: true,
   })
   const site = async (issuer: FakeIssuer): Promise<Site> => {
     const org = (await pinfold.seed.group()).uid

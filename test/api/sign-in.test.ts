@@ -133,7 +133,7 @@ test('a person of an organization’s provider can use a server-wide provider on
 })
 
 test('a setting lets everybody register whom the server-wide providers know', async () => {
-  await using open = await startSignInScene({ openSignIn: true })
+  await using open = await startSignInScene({ allowSelfRegistration: true })
   const { uid } = open.somebody()
   assert.equal((await open.open({ connection: 'company', skip_registration: 'true' })).get('status_code'), '404')
   const client = await open.client({ connection: 'company' })

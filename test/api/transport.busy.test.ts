@@ -13,7 +13,7 @@ import { clientOf, startPinfold } from '../support/pinfold.ts'
 const tooMuch = busy('all connections to the database are in use', new Error('timeout exceeded'))
 
 test('an overloaded server answers with a retry time, and logs a warning', async () => {
-  await using pinfold = await startPinfold({ ledgerProofs: 'public' })
+  await using pinfold = await startPinfold({ transparencyLog: 'public' })
   const { uid } = await pinfold.seed.group('', { name: 'acme' })
   const fail = () => Promise.reject(tooMuch)
   const logged = captureLog()

@@ -13,7 +13,7 @@ let scene: Scene
 let owner: Client
 let org: string
 before(async () => {
-  scene = await startExchange({ openOrganizations: true })
+  scene = await startExchange({ allowOrganizationCreation: true })
   org = scene.org.uid
   owner = await scene.pinfold.as((await scene.pinfold.seed.member(org, roleUids.owner)).uid)
 })

@@ -56,8 +56,8 @@ before(async () => {
     allowInsecureIssuers: true,
     allowPrivateAddresses: true,
     termsDocuments,
-    openSignIn: true,
-    peopleIssuers: [{ issuer: issuer.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
+    allowSelfRegistration: true,
+    oidcProviders: [{ issuer: issuer.url, audience: clientId, label: 'Everybody', name: 'everybody' }],
   })
   grpc = openGrpc(registry.port)
   org = registry.org.uid

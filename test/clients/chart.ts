@@ -272,7 +272,7 @@ check('values of settings arrive as they are meant', () => {
     PINFOLD_DELIVERY_GIVE_UP_MS: 259_200_000,
   }
   const config = configOf(render({ ...least, settings: { ...settings, PINFOLD_QUOTA_BYTES: 1_000_000_000_000 } }))
-  assert.deepEqual([config.openOrganizations, config.metrics], [true, false])
+  assert.deepEqual([config.allowOrganizationCreation, config.metrics], [true, false])
   assert.deepEqual([config.deliveryGiveUpMs, config.quotaBytes], [259_200_000, 1_000_000_000_000])
 })
 

@@ -22,7 +22,7 @@ import { recordAbout } from '../support/scanning.ts'
 const bound = 40
 let pinfold: Pinfold
 before(async () => {
-  pinfold = await startPinfold({ findingsPerList: bound })
+  pinfold = await startPinfold({ vulnerabilityFindingsPerImage: bound })
 })
 after(() => pinfold[Symbol.asyncDispose]())
 

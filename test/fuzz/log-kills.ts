@@ -37,12 +37,19 @@ type Given = { data: string; database: string; masterKey: string; witnesses: str
 
 /** Server with the log. Its data stays after a kill. */
 function open({ witnesses, ...given }: Given): Promise<Pinfold> {
-  const { ledgerWitnesses } = readConfig({
+  const { transparencyLogWitnesses } = readConfig({
     PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
     ...(witnesses && { PINFOLD_TRANSPARENCY_LOG_WITNESSES: witnesses }),
   })
   const allowed = { allowPrivateAddresses: true, allowInsecureUpstreams: true } as const
-  return startPinfold({ ...given, ...allowed, url: `http://${origin}`, ledgerWitnesses, logLevel: 'error', jobs: [] })
+  return startPinfold({
+    ...given,
+    ...allowed,
+    url: `http://${origin}`,
+    transparencyLogWitnesses,
+    logLevel: 'error',
+    jobs: [],
+  })
 }
 
 const { signal } = new AbortController()

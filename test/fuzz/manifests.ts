@@ -3,7 +3,7 @@ import { oneOf, type Random } from '../support/random.ts'
 import { type Descriptor, digestOf, imageOf, indexOf, startRegistry, types } from '../support/registry.ts'
 import { mutate } from './mutate.ts'
 
-const registry = await startRegistry({ sparse: 'all' })
+const registry = await startRegistry({ sparseManifests: 'all' })
 export const closeManifests = () => registry[Symbol.asyncDispose]()
 
 type Known = { body: string; described: Descriptor; lists: readonly Descriptor[] }

@@ -37,7 +37,7 @@ const seed = Number(values.seed)
 const ecosystem = 'Alpine:v3.19'
 const organization = 'a'.repeat(40)
 const names = 6
-const findingsPerList = 40
+const vulnerabilityFindingsPerImage = 40
 
 if (values.from === undefined) await supervise(Number(values.operations), Number(values.kills))
 else await live(Number(values.from), Number(values.upTo))
@@ -114,7 +114,7 @@ async function live(from: number, upTo: number): Promise<void> {
 type App = Awaited<ReturnType<typeof openApp>>
 
 async function openApp() {
-  const app = await createApp({ ...readConfig(process.env), logLevel: 'error', findingsPerList })
+  const app = await createApp({ ...readConfig(process.env), logLevel: 'error', vulnerabilityFindingsPerImage })
   return Object.assign(app, { [Symbol.asyncDispose]: () => app.close() })
 }
 

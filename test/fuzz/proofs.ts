@@ -77,7 +77,7 @@ const [acme, other] = [await proofsOf('acme'), await proofsOf('other')]
 await using witness = await startPinfold({ witnessLogs: [acme.key, other.key] })
 const own = parseVkey((await witness.anonymous.get('/ledger/witness/key')).text.trim())!
 const config: Partial<Config> = log.app.config
-config.ledgerWitnesses = [{ key: own, url: `${witness.url}/ledger/witness` }]
+config.transparencyLogWitnesses = [{ key: own, url: `${witness.url}/ledger/witness` }]
 for (const one of [acme, other]) {
   for (let round = 0; round < 5; round++) {
     await runDuty(log.app, witnessLedgers)

@@ -21,7 +21,7 @@ let registry: TestRegistry
 let sparse: TestRegistry
 before(async () => {
   registry = await startRegistry()
-  sparse = await startRegistry({ sparse: 'all' })
+  sparse = await startRegistry({ sparseManifests: 'all' })
 })
 after(async () => {
   await registry[Symbol.asyncDispose]()

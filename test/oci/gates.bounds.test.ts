@@ -13,7 +13,7 @@ const [kept, looked] = [6000, 5000]
 let registry: TestRegistry
 let machine = 0
 before(async () => {
-  registry = await startRegistry({ findingsPerList: kept, monotonic: () => machine })
+  registry = await startRegistry({ vulnerabilityFindingsPerImage: kept, monotonic: () => machine })
   await readSource(registry.app, ecosystem, records)
 })
 after(() => registry[Symbol.asyncDispose]())

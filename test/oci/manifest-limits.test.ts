@@ -19,7 +19,7 @@ import {
 
 let registry: TestRegistry
 before(async () => {
-  registry = await startRegistry({ sparse: 'all' })
+  registry = await startRegistry({ sparseManifests: 'all' })
 })
 after(() => registry[Symbol.asyncDispose]())
 

@@ -112,11 +112,11 @@ test('accepts each kind of manifest that clients push, if all of its children ex
 
 test('a setting allows pushes of manifests before their children', async () => {
   const absent = { mediaType: types.image, digest: digestOf('absent'), size: 1 }
-  for (const [sparse, index, image] of [
+  for (const [sparseManifests, index, image] of [
     ['indexes', 201, 404],
     ['all', 201, 201],
   ] as const) {
-    await using registry = await startRegistry({ sparse })
+    await using registry = await startRegistry({ sparseManifests })
     const put = async (tag: string, manifest: object, type: string) =>
       (
         await registry.pusher.call('PUT', path(tag), {

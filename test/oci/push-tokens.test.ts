@@ -347,8 +347,13 @@ test('a session that ends during the request creates no push token', async () =>
 
 test('refuses a token created through a server-wide provider after the provider is removed from the settings', async () => {
   await using issuer = await startIssuer()
-  const peopleIssuers = [{ issuer: issuer.url, audience: 'people' }]
-  const settings = { allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'], openSignIn: true, peopleIssuers }
+  const oidcProviders = [{ issuer: issuer.url, audience: 'people' }]
+  const settings = {
+    allowInsecureIssuers: true,
+    issuersPrivate: ['127.0.0.1'],
+    allowSelfRegistration: true,
+    oidcProviders,
+  }
   await using registry = await startRegistry(settings)
   const { org } = registry
   const shown = registry.withToken(await issuer.token({ sub: 'ann', aud: 'people' }))
@@ -357,7 +362,7 @@ test('refuses a token created through a server-wide provider after the provider 
   const { token } = ok(await shown.post(`/sts/exchange?aud=${registry.url}&identity=${identity}`))
   const made = await make(registry.withToken(token.token ?? token), org.uid)
   assert.equal((await ask(registry, made, '')).status, 200)
-  peopleIssuers.length = 0
+  oidcProviders.length = 0
   assert.equal((await ask(registry, made, '')).status, 401)
 })
 

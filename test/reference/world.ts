@@ -39,7 +39,7 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
       ...localSinks,
       allowInsecureIssuers: true,
       allowPrivateAddresses: true,
-      peopleIssuers: [{ issuer: issuer.url, audience }],
+      oidcProviders: [{ issuer: issuer.url, audience }],
       termsDocuments: [{ id: 'terms-of-service.v1', label: 'Terms of service', url: 'https://example.com/terms' }],
       awsStsUrl: clouds.url,
       googleStsUrl: clouds.url,

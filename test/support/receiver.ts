@@ -146,8 +146,8 @@ export const localSinks = {
   deliver: true,
   allowPrivateAddresses: true,
   allowInsecureSinks: true,
-  deliveryRetryFirstMs: 20,
-  deliveryRetryMostMs: 100,
+  deliveryRetryMinMs: 20,
+  deliveryRetryMaxMs: 100,
   deliveryTimeoutMs: 10_000,
 } as const
 

@@ -19,7 +19,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
   const pinfold = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
-    peopleIssuers: [{ issuer: company.url, audience: clientId, label: 'The company', name: 'company', secretFile }],
+    oidcProviders: [{ issuer: company.url, audience: clientId, label: 'The company', name: 'company', secretFile }],
     ...overrides,
   })
   const org = await pinfold.seed.group('', { name: 'acme.example', verified: true, kind: 'ORG_KIND_CUSTOMER' })

@@ -27,7 +27,7 @@ export async function witnessed(count: number, allowed: Partial<Config> = { witn
     witnesses.push(one)
   }
   const config: Partial<Config> = log.app.config
-  config.ledgerWitnesses = keys.map((own, i) => ({ key: own, url: `${witnesses[i]!.url}/ledger/witness` }))
+  config.transparencyLogWitnesses = keys.map((own, i) => ({ key: own, url: `${witnesses[i]!.url}/ledger/witness` }))
   const policy = async () => parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text)
   const proof = async () => (await log.operator.get(`/ledger/${org}/repos/${repo}/tags/v1/proof?at=${at}`)).text
   const checkpoint = async () => (await log.operator.get(`/ledger/${org}/checkpoint`)).text

@@ -19,8 +19,9 @@ async function open(checkpoints?: 'server' | 'external') {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-sqlite-'))
   opening.defer(() => rm(folder, { recursive: true }))
   const file = join(folder, 'data', 'pinfold.db')
-  const db = opening.adopt(await openDb({ database: '', file, ...(checkpoints && { checkpoints }) }), (opened) =>
-    opened.close(),
+  const db = opening.adopt(
+    await openDb({ database: '', file, ...(checkpoints && { sqliteCheckpoints: checkpoints }) }),
+    (opened) => opened.close(),
   )
   await db.tx((tx) => tx.run(raw('CREATE TABLE items (name TEXT PRIMARY KEY, body BLOB) STRICT')))
   const opened = opening.move()

@@ -78,8 +78,8 @@ export const sweepAuditLog: Job = {
   everyMs: 60 * 60_000,
   runsOn: 'one node',
   async run({ config, clock }, lease) {
-    if (config.auditDays === 0) return {}
-    const before = new Date(clock().getTime() - config.auditDays * dayMs).toISOString()
+    if (config.auditRetentionDays === 0) return {}
+    const before = new Date(clock().getTime() - config.auditRetentionDays * dayMs).toISOString()
     return { entries: await lease.inBatches((tx) => deleteEntriesBefore(tx, before, auditBatch), {}) }
   },
 }

@@ -32,7 +32,7 @@ export const sequenceLedgers: Job = {
   runsOn: 'one node',
   wake: ({ sequencing }) => sequencing.left,
   async run(app, lease) {
-    if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app))) return {}
+    if (app.config.transparencyLog === 'off' || !(await isAnythingDue(app))) return {}
     const host = await servedHost(app.db, app.config.url)
     if (host === '') return {}
     // Logs are signed every second or two, and every few seconds on a busy machine. The number of queued rows makes no
@@ -63,7 +63,7 @@ export const witnessLedgers: Job = {
   everyMs: 60_000,
   runsOn: 'one node',
   async run(app, lease) {
-    if (app.config.ledgerProofs === 'off') return {}
+    if (app.config.transparencyLog === 'off') return {}
     return { cosigned: await collectCosignatures(app, lease.tx, lease.signal) }
   },
 }
@@ -77,7 +77,7 @@ export const backfillLedgers: Job = {
   everyMs: 5000,
   runsOn: 'one node',
   async run({ config, db }, lease) {
-    if (config.ledgerProofs === 'off' || !(await nextBackfill(db))) return {}
+    if (config.transparencyLog === 'off' || !(await nextBackfill(db))) return {}
     return { rows: await lease.inBatches(backfillSome, rowLocks) }
   },
 }
@@ -95,7 +95,7 @@ export const compareLedgers: Job = {
   async run(app, lease) {
     const { checkpointGuard: guard } = app
     const position = await readWalPosition(app.db)
-    if (app.config.ledgerProofs === 'off' || !guard.isComparisonDue(position)) return {}
+    if (app.config.transparencyLog === 'off' || !guard.isComparisonDue(position)) return {}
     const found = await compareCheckpoints(app, lease)
     if (!found) return {}
     guard.compared(position)

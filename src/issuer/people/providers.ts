@@ -23,7 +23,7 @@ export type SignInProvider = {
 
 /** Name and label of the providers in the settings that the sign-in page offers. */
 export function offered({ config }: Pick<App, 'config'>): { id: string; label: string }[] {
-  return config.peopleIssuers.flatMap(({ name, label }) => (name && label ? [{ id: name, label }] : []))
+  return config.oidcProviders.flatMap(({ name, label }) => (name && label ? [{ id: name, label }] : []))
 }
 
 /** Provider with this uid, or in the settings with this name. Undefined if there is none. */
@@ -63,7 +63,7 @@ async function findOfOrganization(app: App, uid: string): Promise<SignInProvider
 }
 
 async function findInSettings({ config }: App, name: string): Promise<SignInProvider | undefined> {
-  const found = config.peopleIssuers.find((one) => one.label !== undefined && one.name === name)
+  const found = config.oidcProviders.find((one) => one.label !== undefined && one.name === name)
   if (!found) return undefined
   const { issuer, audience, label, secretFile, scopes = 'email profile' } = found
   return {

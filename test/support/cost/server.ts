@@ -149,7 +149,7 @@ const world = await startWorld({
   ...noBudgets,
   ...localUpstreams,
   witnessLogs: [log],
-  ledgerProofs: 'public',
+  transparencyLog: 'public',
   securityContact: 'mailto:security@example.com',
   jobs,
 })

@@ -60,9 +60,9 @@ function resultOf(error: unknown): AttemptResult {
  * subtracted.
  */
 export function backoffMs(
-  { deliveryRetryFirstMs, deliveryRetryMostMs }: Pick<App['config'], 'deliveryRetryFirstMs' | 'deliveryRetryMostMs'>,
+  { deliveryRetryMinMs, deliveryRetryMaxMs }: Pick<App['config'], 'deliveryRetryMinMs' | 'deliveryRetryMaxMs'>,
   failures: number,
 ): number {
-  const wait = Math.min(deliveryRetryFirstMs * 2 ** Math.min(failures - 1, 40), deliveryRetryMostMs)
+  const wait = Math.min(deliveryRetryMinMs * 2 ** Math.min(failures - 1, 40), deliveryRetryMaxMs)
   return wait * (1 - Math.random() / 2)
 }

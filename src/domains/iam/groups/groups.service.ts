@@ -246,7 +246,8 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
   if (parent !== top) {
     throw permissionDenied(missingCapabilities(['groups.create'], caller.token?.narrowed))
   }
-  if (!app.config.openOrganizations) throw permissionDenied('only the operator can create organizations on this server')
+  if (!app.config.allowOrganizationCreation)
+    throw permissionDenied('only the operator can create organizations on this server')
   if (caller.session?.organization)
     throw permissionDenied(
       'your sign-in is limited to one organization, so you cannot create another; sign in with a provider of the server',

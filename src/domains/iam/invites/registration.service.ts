@@ -38,7 +38,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
   const uid = personUid(person.issuer, person.subject)
   const group = await call.app.db.tx(async (tx) => {
     const by = await vouchedBy(tx, uid)
-    if (by !== '' && !code && !call.app.config.openSignIn) {
+    if (by !== '' && !code && !call.app.config.allowSelfRegistration) {
       throw refusedInvite(
         'INVITE_REQUIRED',
         'new users of this server need an invitation; ask a member of your organization for one',

@@ -33,8 +33,8 @@ export function isGood(token: PushToken, { config, clock }: Pick<App, 'config' |
   const { provider, organization, issuer, expireTime } = token
   if (expireTime <= clock().toISOString()) return false
   // The creator authenticated with a token of a provider, without a session. The settings must still trust this provider.
-  if (provider === '' && issuer !== '') return config.peopleIssuers.some((trusted) => trusted.issuer === issuer)
-  return isStillTrusted({ provider, organization, act: { iss: issuer } }, config.peopleIssuers)
+  if (provider === '' && issuer !== '') return config.oidcProviders.some((trusted) => trusted.issuer === issuer)
+  return isStillTrusted({ provider, organization, act: { iss: issuer } }, config.oidcProviders)
 }
 
 /** `act` of requests with the token, for events. `name` is chosen by the creator, so it is not part of the verified members. */

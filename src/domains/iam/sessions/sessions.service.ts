@@ -143,7 +143,7 @@ export async function findLiveSession(app: App, uid: string, reader: Reader = ap
 }
 
 function isLive(app: App, session: Session): boolean {
-  return session.endTime > app.clock().toISOString() && isStillTrusted(session, app.config.peopleIssuers)
+  return session.endTime > app.clock().toISOString() && isStillTrusted(session, app.config.oidcProviders)
 }
 
 /** Kind of lifetime of a session, found by the session's longest duration. */
@@ -170,7 +170,7 @@ export async function listSessions(call: Call, query: ListQuery<object>): Promis
   requireWholeToken(call.caller, 'list sessions')
   const { uid, session } = call.caller
   const organization = session?.organization || undefined
-  const trusted = trustedNames(call.app.config.peopleIssuers)
+  const trusted = trustedNames(call.app.config.oidcProviders)
   const place = { identity: uid, trusted, now: call.now, ...(organization && { organization }) }
   return listFrom(call, query, [place], store.sessionList)
 }
@@ -306,7 +306,7 @@ export async function endSomeUntrusted(
 ): Promise<{ ended: number; next: string | undefined }> {
   const before = after(work.cause.now, -untrustedSeconds)
   const sessions = await store.unusedSessions(tx, { after: behind, before, limit: perCommit })
-  const untrusted = sessions.filter((one) => !isStillTrusted(one, work.app.config.peopleIssuers))
+  const untrusted = sessions.filter((one) => !isStillTrusted(one, work.app.config.oidcProviders))
   for (const session of untrusted) await end(tx, work, session, 'provider-removed')
   return { ended: untrusted.length, next: sessions.length < perCommit ? undefined : sessions.at(-1)!.uid }
 }

@@ -13,14 +13,14 @@ import { findSession } from '../sessions/sessions.store.ts'
 /** Creates the cache. `monotonic` returns milliseconds of a clock that is never adjusted. */
 export function createLiveSessions(
   reader: Reader,
-  config: Pick<App['config'], 'peopleIssuers'>,
+  config: Pick<App['config'], 'oidcProviders'>,
   monotonic: () => number,
 ): CachedSessions {
   const sessions = createBriefCache((uid) => read(reader, uid), monotonic)
   return {
     async of(uid) {
       const session = await sessions.of(uid)
-      return session && isStillTrusted(session, config.peopleIssuers) ? session : undefined
+      return session && isStillTrusted(session, config.oidcProviders) ? session : undefined
     },
     clear: sessions.clear,
   }

@@ -155,7 +155,7 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   const code = readCode(wish.invite)
   const voucher = await vouchedBy(tx, uid)
   const isKnown = organization === '' ? voucher === '' : voucher !== undefined
-  const mayEnter = organization !== '' || code !== undefined || work.app.config.openSignIn
+  const mayEnter = organization !== '' || code !== undefined || work.app.config.allowSelfRegistration
   if (!isKnown && !(wish.register && mayEnter)) throw registrationRequired()
   if (voucher === undefined) {
     // An organization's provider can verify an address only for its own organization. So the new account has an unverified

@@ -36,7 +36,7 @@ type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
  * cosignatures.
  */
 export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
-  const { ledgerWitnesses: witnesses } = by.config
+  const { transparencyLogWitnesses: witnesses } = by.config
   const keys = witnesses.map(({ key }) => vkeyOf(key))
   const run: Run = { signal, silent: new Set(), timeoutMs }
   const asked = new Set<number>()
@@ -59,7 +59,7 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
  * a copy of an earlier one whose logs were extended meanwhile, which a server cannot see on its own. Returns the number of logs.
  */
 export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
-  if (by.config.ledgerWitnesses.length === 0) return 0
+  if (by.config.transparencyLogWitnesses.length === 0) return 0
   const { process, isDue } = by.witnessing
   const run: Run = { signal, silent: new Set(), timeoutMs: shortTimeoutMs }
   let count = 0
@@ -77,7 +77,7 @@ export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal
 
 /** Id of this process. Witnesses must have answered this process before it signs a log. Undefined if there are no witnesses. */
 export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessing'>): string | undefined {
-  return config.ledgerWitnesses.length > 0 ? witnessing.process : undefined
+  return config.transparencyLogWitnesses.length > 0 ? witnessing.process : undefined
 }
 
 /**
@@ -87,7 +87,7 @@ export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessi
 async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<Seen[]> {
   const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
   return Promise.all(
-    by.config.ledgerWitnesses
+    by.config.transparencyLogWitnesses
       .filter(({ url }) => !run.silent.has(url))
       .map((witness) => ({ witness, seen: known.get(vkeyOf(witness.key)) ?? 0 }))
       .filter(({ seen }) => seen < log.size || (anew && seen === log.size))
@@ -105,7 +105,7 @@ async function keep(
   log: store.WaitingLog,
   asked: readonly Seen[],
 ) {
-  const isSure = asked.filter(({ said }) => said).length >= quorumOf(config.ledgerWitnesses.length)
+  const isSure = asked.filter(({ said }) => said).length >= quorumOf(config.transparencyLogWitnesses.length)
   const { now, kept, isBehind } = await tx(
     async (tx) => {
       const now = await store.lockHeads(tx, log.id)
@@ -134,19 +134,19 @@ async function keep(
 
 /** Checkpoint with all known cosignatures. Returns undefined if it has too few, or if a later checkpoint is stored. */
 function keptHead(
-  { ledgerWitnesses }: By['config'],
+  { transparencyLogWitnesses }: By['config'],
   { checkpoint, size }: store.WaitingLog,
   now: store.Heads,
   asked: readonly Seen[],
 ): { checkpoint: string; size: number } | undefined {
   const before = now.cosignedSize === size ? parseNote(now.cosigned)!.signatures : []
   // The former signature of a witness is dropped if the witness has signed again.
-  const silent = ledgerWitnesses.filter(({ key }) => {
+  const silent = transparencyLogWitnesses.filter(({ key }) => {
     return !asked.some(({ vkey, lines }) => lines !== '' && vkey === vkeyOf(key))
   })
   const former = before.filter(({ name, id }) => silent.some(({ key }) => key.name === name && key.id === id))
   const all = new Set([...former.map(signatureLine), ...asked.map((one) => one.lines).filter((one) => one !== '')])
-  const isEnough = all.size >= quorumOf(ledgerWitnesses.length)
+  const isEnough = all.size >= quorumOf(transparencyLogWitnesses.length)
   return isEnough && now.cosignedSize <= size ? { checkpoint: checkpoint + [...all].join(''), size } : undefined
 }
 

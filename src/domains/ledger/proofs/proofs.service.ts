@@ -85,7 +85,7 @@ export async function policyOf(
     const place = `${url}/ledger/${idOf({ organization, name: nameIn(origin) })}`
     return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${place}`)
   })
-  return `${[...lines, ...quorumLines(config.ledgerWitnesses)].join('\n')}\n`
+  return `${[...lines, ...quorumLines(config.transparencyLogWitnesses)].join('\n')}\n`
 }
 
 /** Lines of the policy for the quorum: more than half of the witnesses. */
@@ -116,7 +116,7 @@ export async function proofOf(
   const [repo, logs, cosigned] = await Promise.all([
     findRepoRow(db, { uid }),
     store.listLogs(db, organization),
-    config.ledgerWitnesses.length > 0 ? cosignedHeads(db, organization) : [],
+    config.transparencyLogWitnesses.length > 0 ? cosignedHeads(db, organization) : [],
   ])
   if (!repo) throw notFound(repoType, uid)
   const row = await store.rowAt(db, repo.ledger, tag, at)

@@ -17,7 +17,7 @@ const atOnce = 100
 
 /** Deletes the oldest rows of each organization that has more rows than the limit. */
 export async function deleteRecordsOfDeleted(forgetting: Forgetting): Promise<void> {
-  const most = forgetting.app.config.goneContents
+  const most = forgetting.app.config.vulnerabilityDeletedImages
   const kept = new Map<string, Kept[]>()
   for await (const { organization, ...one } of keptRows(forgetting)) {
     const rows = kept.get(organization) ?? []

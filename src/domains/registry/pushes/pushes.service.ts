@@ -161,8 +161,8 @@ function missingProblem(
   { document }: Pick<ManifestPush, 'document'>,
   { sizes }: Pick<Surroundings, 'sizes'>,
 ): PushProblem | undefined {
-  const { sparse } = work.app.config
-  if (sparse === 'all' || (sparse === 'indexes' && document.kind === 'index')) return undefined
+  const { sparseManifests } = work.app.config
+  if (sparseManifests === 'all' || (sparseManifests === 'indexes' && document.kind === 'index')) return undefined
   const missing = {
     blobs: document.blobs.filter((digest) => !sizes.has(digest)),
     manifests: document.manifests.filter((digest) => !sizes.has(digest)),

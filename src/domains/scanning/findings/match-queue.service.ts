@@ -104,7 +104,7 @@ const start: Progress = { after: 0, upTo: Number.MAX_SAFE_INTEGER, row: 0, pair:
 async function processPackage(doing: Doing): Promise<void> {
   const { app, item } = doing
   const { name } = readPackageItem(item.item)
-  const turn: Turn = { added: 0, most: app.config.findingsPerList / turnsOfList }
+  const turn: Turn = { added: 0, most: app.config.vulnerabilityFindingsPerImage / turnsOfList }
   for (let at = item.progress === '' ? start : (JSON.parse(item.progress) as Progress); ; ) {
     const most = at.upTo === start.upTo ? doing.pace.size : mostInProgress
     const components = await componentsNamed(app.db, name, { after: at.after, upTo: at.upTo, most })
@@ -230,7 +230,7 @@ async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boo
  * the work.
  */
 async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | 'over'> {
-  const most = doing.app.config.findingsPerList
+  const most = doing.app.config.vulnerabilityFindingsPerImage
   let open = await countOpen(doing, listNo)
   for (;;) {
     if (open > most) return 'over'
@@ -247,7 +247,7 @@ async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | '
 
 async function countOpen({ app, signal }: Doing, listNo: number): Promise<number> {
   let total = 0
-  for (let after: number | undefined = 0; after !== undefined && total <= app.config.findingsPerList; ) {
+  for (let after: number | undefined = 0; after !== undefined && total <= app.config.vulnerabilityFindingsPerImage; ) {
     signal.throwIfAborted()
     const page: Awaited<ReturnType<typeof limits.countOpen>> = await limits.countOpen(app.db, listNo, {
       after,

@@ -83,7 +83,7 @@ export async function countList(tx: Tx, work: Work, listNo: number): Promise<voi
 
 /** Applies new counts. Checks the findings limit of a list, and updates the bytes that its organization is charged for. */
 async function follow(tx: Tx, { app, item: { place, dueTime } }: Work, lists: readonly number[]): Promise<void> {
-  const most = app.config.findingsPerList
+  const most = app.config.vulnerabilityFindingsPerImage
   const some = await store.listsToFollow(tx, lists, { most, leastCharged })
   if (some.length === 0) return
   const now = app.clock().toISOString()
