@@ -28,7 +28,7 @@ import type { Budgets } from './lib/budgets/budgets.ts'
 import type { ThreadTime } from './lib/budgets/thread-time.ts'
 import type { Buffers } from './lib/buffers.ts'
 import type { Version } from './lib/cause.ts'
-import type { Sealer } from './lib/crypto/seal.ts'
+import type { SecretCipher } from './lib/crypto/secret-cipher.ts'
 import type { Logger } from './lib/log.ts'
 import type { Vendor } from './lib/naming/vendor.ts'
 import type { ClientRanges } from './lib/net/client-ranges.ts'
@@ -53,7 +53,7 @@ export type Ground = {
   /** Tables of all domains, with their properties. */
   resources: readonly Resource[]
   /** Encrypts secrets in rows, and page tokens, with keys from the master key. */
-  sealer: Sealer
+  cipher: SecretCipher
   /** Signing keys of the issuer: the current one, and earlier ones whose tokens may still be valid. */
   keyring: Keyring
   /** Counts the bytes of short-lived buffers, and starts small garbage collections. */

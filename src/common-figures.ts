@@ -6,8 +6,8 @@ import type { Wanted } from './domains/events/delivery/depth.store.ts'
  * The database as one of its servers sees it. If `isFirst` returns true, this server shows the figures. `clock` is the time of
  * the database. `wants` returns true if a subscription wants events of a type.
  */
-export type Sight = { isFirst: () => boolean; clock: () => Date; wants?: Wanted }
-export const alone: Sight = { isFirst: () => true, clock: () => new Date() }
+export type NodeView = { isFirst: () => boolean; clock: () => Date; wants?: Wanted }
+export const alone: NodeView = { isFirst: () => true, clock: () => new Date() }
 
 /** Longest wait for the figures of the database, in milliseconds. */
 const answerMs = 2000
@@ -16,7 +16,7 @@ const answerMs = 2000
  * Reads the figures of the database. Undefined if another server shows them, or if the database does not respond in time. The
  * other metrics are then shown without them.
  */
-export async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): Promise<T | undefined> {
+export async function inCommon<T>({ isFirst }: NodeView, read: () => Promise<T>): Promise<T | undefined> {
   if (!isFirst()) return undefined
   const answered = new AbortController()
   const late = sleep(answerMs, undefined, { signal: answered.signal })

@@ -6,7 +6,7 @@ import { blobPlace, openBlobs } from './blobs/open.ts'
 import type { Observe } from './blobs/operations.ts'
 import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
-import type { Sight } from './common-figures.ts'
+import type { NodeView } from './common-figures.ts'
 import { type Config, vendorOf } from './config.ts'
 import { type Clocks, createSkew } from './db/skew.ts'
 import type { Db } from './db/sql.ts'
@@ -67,10 +67,10 @@ async function openGround(
   opening: AsyncDisposableStack,
   { ours, monotonic, machine }: Times,
 ): Promise<Ground> {
-  const { log, tracer, db, sealer } = await openData(config, opening)
+  const { log, tracer, db, cipher } = await openData(config, opening)
   const { skew, clock } = await openClock(db, machine, ours)
   const fleet: Fleet = { nodes: 1, isFirst: true }
-  const keyring = await openKeys(config, { db, sealer }, clock)
+  const keyring = await openKeys(config, { db, cipher }, clock)
   const metrics = openMetrics(config, db, { isFirst: () => fleet.isFirst, clock }, tracer.isOn)
   metrics.watchClock(skew.offsetMs)
   const store = opening.adopt(await openStore(config, metrics, tracer), ({ blobs }) => blobs.close())
@@ -85,7 +85,7 @@ async function openGround(
   // The addresses of clouds come only from settings, so this client may use all private addresses.
   const toClouds = createOutgoing({ allowed: allPrivateAddresses, allowHttp: config.allowInsecureIssuers })
   return {
-    ...{ config, version, vendor: vendorOf(config), log, metrics, db, resources, sealer, keyring, tracer },
+    ...{ config, version, vendor: vendorOf(config), log, metrics, db, resources, cipher, keyring, tracer },
     ...{ clock, monotonic, skew, fleet, outgoing },
     ...store,
     ...openBudgets(config, metrics, opening, monotonic),
@@ -117,9 +117,9 @@ async function openData(config: Config, opening: AsyncDisposableStack) {
   const log = createLogger(process.stderr, config.logLevel)
   opening.defer(() => log.flush())
   const tracer = opening.adopt(await openTracing(config, log), (open) => open.close())
-  const { sealer, applied, db } = opening.adopt(await openDatabase(config), (open) => open.close())
+  const { cipher, applied, db } = opening.adopt(await openDatabase(config), (open) => open.close())
   if (applied.length > 0) log.info('database migrated', { applied })
-  return { log, tracer, sealer, db: traceDatabase(db, tracer) }
+  return { log, tracer, cipher, db: traceDatabase(db, tracer) }
 }
 
 /** Loads the exporter of traces only if the settings name a collector. */
@@ -137,8 +137,8 @@ async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
   return { skew, clock: ours ?? skew.now }
 }
 
-async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {
-  const keyring = await keyringOf(config, { db, sealer }, clock)
+async function openKeys(config: Config, { db, cipher }: Pick<App, 'db' | 'cipher'>, clock: () => Date) {
+  const keyring = await keyringOf(config, { db, cipher }, clock)
   const published = keyring.algorithms()
   // Adds a key for another algorithm only on a server. The settings of a command may differ from the server's.
   if (!config.signingAlgorithms.every((one) => published.includes(one))) {
@@ -204,7 +204,7 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
 }
 
 /** Creates the metrics of this process, and of the database that several servers may share. */
-function openMetrics(config: Config, db: Db, sight: Sight, isTraced: boolean): Metrics {
+function openMetrics(config: Config, db: Db, sight: NodeView, isTraced: boolean): Metrics {
   const vendor = vendorOf(config)
   const wanted: Wanted = (one, type) =>
     wants({ vendor }, { ...one, types: JSON.parse(one.types) }, { type, subject: '' })

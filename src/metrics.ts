@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type TrashDepth, trashDepth } from '#domains/registry/blobs/locations.store.ts'
 import { operations, results } from './blobs/operations.ts'
-import { alone, atOnce, inCommon, type Sight } from './common-figures.ts'
+import { alone, atOnce, inCommon, type NodeView } from './common-figures.ts'
 import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
@@ -66,7 +66,7 @@ export type JobMetrics = {
 }
 
 function commonGauge(
-  sight: Sight,
+  sight: NodeView,
   about: { name: string; help: string; registers: Registry[] },
   read: () => Promise<number>,
 ): void {
@@ -79,7 +79,7 @@ function commonGauge(
 }
 
 /** Creates the metrics. `sources` are the names of the vulnerability data sources that have their own labels. */
-export function createMetrics(db: Db, sources: readonly string[], sight: Sight = alone, isTraced = false): Metrics {
+export function createMetrics(db: Db, sources: readonly string[], sight: NodeView = alone, isTraced = false): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const words = {
@@ -200,7 +200,7 @@ function databaseRetries(db: Db, registry: Registry): void {
 /** Maximum number of waiting image contents that are counted. The metric is never higher. */
 const mostTrash = 100_000
 
-function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
+function trashMetrics(db: Db, registry: Registry, sight: NodeView): void {
   // All gauges of a scrape are collected at once, so they share one read of the database.
   let reading: Promise<TrashDepth> | undefined
   const read = (): Promise<TrashDepth> => {
@@ -253,7 +253,7 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsM
 }
 
 /** Metrics of vulnerability data sources. A source has none before its first read. */
-function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: Sight & { names: readonly string[] }): void {
+function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: NodeView & { names: readonly string[] }): void {
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
     labelled({ source: new ClosedSet(names) }).gauge(about, async (shown) => {
@@ -312,7 +312,7 @@ function dropped(registry: Registry): Metrics['registryDropped'] {
 function deliveryMetrics(
   db: Db,
   registry: Registry,
-  sight: Sight,
+  sight: NodeView,
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:

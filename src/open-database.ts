@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
+import { opensRows } from './db/encrypted-rows.ts'
 import { keepFact, readFact } from './db/facts.ts'
 import { breakingChange, hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
 import { migrationIds, phaseOf } from './db/migration-ids.ts'
 import { livingNode, type NodeBeat, nodeBeats, type SeenNode, startedSince } from './db/nodes.ts'
 import { checkPooler, openDb, openDirect } from './db/open.ts'
-import { opensRows } from './db/sealed-rows.ts'
 import type { Db, Tx } from './db/sql.ts'
 import {
   makeMasterKey,
@@ -16,12 +16,12 @@ import {
   readMasterKey,
   readNextMasterKey,
 } from './lib/crypto/master-key.ts'
-import { createSealer, type Sealer } from './lib/crypto/seal.ts'
+import { createSecretCipher, type SecretCipher } from './lib/crypto/secret-cipher.ts'
 import { version } from './version.ts'
 
 export type OpenDatabase = {
   db: Db
-  sealer: Sealer
+  cipher: SecretCipher
   /** IDs of the migrations that were applied. */
   applied: string[]
   close(): Promise<void>
@@ -36,8 +36,8 @@ export class NotServedYet extends Error {
  * Error for a migration that would break a running server. Either the change needs all servers to be stopped, or it removes data
  * that the server needs.
  */
-export class ServerThere extends Error {
-  override name = 'ServerThere'
+export class ServerRunning extends Error {
+  override name = 'ServerRunning'
   constructor({ version, url }: SeenNode, does: 'runs' | 'has started', change?: string) {
     super(
       change === undefined
@@ -59,14 +59,14 @@ export async function openDatabase(
   return open(config, async (db) => {
     const isPooled = await checkPooler(config)
     // Checks the key first, so that a database that cannot be used stays unchanged.
-    const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
+    const cipher = (await findKey(config, db)) ?? createSecretCipher(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
     // If no migration is missing, `PINFOLD_DATABASE_DIRECT` is not needed.
     const isDone = isPooled && how === 'serve' && (await schemaState(db, migrationIds())) === 'current'
     const applied = isDone ? [] : await migrateAll(config, isPooled ? await openDirect(config) : db, db, how, progress)
-    const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
-    if (kept !== sealer.fingerprint) throw wrongKey(config)
-    return { db, sealer, applied }
+    const kept = await db.tx((tx) => keepFact(tx, 'master_key', cipher.fingerprint))
+    if (kept !== cipher.fingerprint) throw wrongKey(config)
+    return { db, cipher, applied }
   })
 }
 
@@ -115,16 +115,16 @@ export async function requireNobody(
   // Heartbeats are read before the check. So a server that starts during the check counts as started since.
   const still = isWatched ? await nodeBeats(db) : new Map<string, NodeBeat>()
   const other = isWatched && finish && (await livingNode(db, isOther, leaseMs))
-  if (other) throw new ServerThere(other, 'runs')
+  if (other) throw new ServerRunning(other, 'runs')
   const alive = isWatched && isBreaking && (await livingNode(db, () => true, leaseMs))
   // Another process may have applied the change meanwhile.
   const change = alive ? await breaking() : undefined
-  if (alive && change !== undefined) throw new ServerThere(alive, 'runs', change)
+  if (alive && change !== undefined) throw new ServerRunning(alive, 'runs', change)
   return async (tx, id) => {
     if (!(await hasTable(tx, 'nodes'))) return
     const isContraction = phaseOf(id) === 'contract'
     const started = await startedSince(tx, still, isContraction ? isOther : () => true)
-    if (started) throw new ServerThere(started, 'has started', isContraction ? undefined : id)
+    if (started) throw new ServerRunning(started, 'has started', isContraction ? undefined : id)
   }
 }
 
@@ -142,9 +142,9 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
         'the database has the schema of an earlier version; make a backup with that version, then run pinfold migrate or start the server',
       )
     }
-    const sealer = await findKey(config, db)
-    if (!sealer) throw new NotServedYet(`${none}: it has no signing key`)
-    return { db, sealer, applied: [] }
+    const cipher = await findKey(config, db)
+    if (!cipher) throw new NotServedYet(`${none}: it has no signing key`)
+    return { db, cipher, applied: [] }
   })
 }
 
@@ -185,16 +185,16 @@ export function databaseFile({ data }: Config): string {
  * Key with which the database is encrypted. After an interrupted rotation, there are two keys, and one of them matches. If
  * nothing is encrypted yet, returns the current key, or undefined if there is none.
  */
-async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
+async function findKey(config: Config, db: Db): Promise<SecretCipher | undefined> {
   const inFile = config.masterKey === ''
   const keys = inFile
     ? [readMasterKey(config.data), readNextMasterKey(config.data)]
     : [config.masterKey, config.masterKeyNew].map((text) => (text === '' ? undefined : parseMasterKey(text)))
-  const [present, next] = keys.map((key) => key && createSealer(key))
+  const [present, next] = keys.map((key) => key && createSecretCipher(key))
   const wanted = (await hasTable(db, 'facts')) ? await readFact(db, 'master_key') : undefined
-  const fits = async (sealer: Sealer | undefined): Promise<boolean> => {
-    if (!sealer) return false
-    return wanted === undefined ? (await opensRows(db, sealer)) === true : sealer.fingerprint === wanted
+  const fits = async (cipher: SecretCipher | undefined): Promise<boolean> => {
+    if (!cipher) return false
+    return wanted === undefined ? (await opensRows(db, cipher)) === true : cipher.fingerprint === wanted
   }
   if (await fits(present)) return present
   if (await fits(next)) {
@@ -202,13 +202,13 @@ async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
     return next
   }
   // The key does not matter here: any key shows whether there is encrypted data.
-  if (wanted !== undefined || (await opensRows(db, present ?? createSealer(new Uint8Array(32)))) !== undefined) {
+  if (wanted !== undefined || (await opensRows(db, present ?? createSecretCipher(new Uint8Array(32)))) !== undefined) {
     throw wrongKey(config, present)
   }
   return present
 }
 
-function wrongKey({ data, masterKey }: Config, present?: Sealer): Error {
+function wrongKey({ data, masterKey }: Config, present?: SecretCipher): Error {
   const where = join(data, 'master.key')
   const what = 'the secrets in the database are encrypted with another master key than'
   if (masterKey !== '') {

@@ -19,9 +19,9 @@ export async function openIssuer(
 /** Creates the signing keys with the algorithm and rotation of the settings. */
 export function keyringOf(
   config: Config,
-  { db, sealer }: Pick<App, 'db' | 'sealer'>,
+  { db, cipher }: Pick<App, 'db' | 'cipher'>,
   clock: () => Date,
 ): Promise<Keyring> {
   const { keyRotationDays: days, signingAlgorithms: algorithms } = config
-  return openKeyring(db, sealer, () => clock().getTime(), { days, algorithms })
+  return openKeyring(db, cipher, () => clock().getTime(), { days, algorithms })
 }

@@ -3,12 +3,12 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'nod
 import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
-import { Arrival, gone, type Rules, tooSlow, type Wishes } from '#edge/arrival.ts'
+import { Arrival, type CallConditions, gone, type Rules, tooSlow } from '#edge/arrival.ts'
 import { type AppError, codes } from '#lib/errors.ts'
 import { type Api, enter, etagOf, fail, invoke, stream } from './entry-point.ts'
 import { errorStatus, type Rendered } from './errors.ts'
 import { readingMsOf, requestOf } from './grpc-messages.ts'
-import { type OpenStream, type Streams, saidIn } from './grpc-streams.ts'
+import { type OpenStream, requestFactsOf, type Streams } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
 
@@ -117,7 +117,7 @@ class GrpcArrival extends Arrival {
     const { call, opened, api, rules } = input
     const headers = opened?.headers ?? (call.metadata.getMap() as IncomingHttpHeaders)
     // Address of the connection. grpc-js adds the port, without brackets around an IPv6 address.
-    super(api, rules, opened?.said ?? saidIn(headers, call.getPeer().replace(/:\d+$/, '')))
+    super(api, rules, opened?.said ?? requestFactsOf(headers, call.getPeer().replace(/:\d+$/, '')))
     this.#input = input
     this.#headers = headers
     if (api.app.vendor && headers[vendorTag] === '1') this.vendor = api.app.vendor
@@ -129,7 +129,7 @@ class GrpcArrival extends Arrival {
     return admitted && performance.now() - admitted.at <= mostMsApart ? admitted.caller : undefined
   }
 
-  override get wishes(): Wishes {
+  override get wishes(): CallConditions {
     const headers = this.#headers
     const idempotencyKey = headers['idempotency-key']?.toString()
     return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }

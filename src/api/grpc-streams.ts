@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Metadata } from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
-import type { Said } from '#edge/arrival.ts'
+import type { RequestFacts } from '#edge/arrival.ts'
 import { Slots } from '#lib/caches/slots.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
 
@@ -16,7 +16,7 @@ export type OpenStream = {
   readonly tag: string
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
-  readonly said: Said
+  readonly said: RequestFacts
   /** Path as sent by the client. In `headers`, the path has the names of the contract. */
   readonly called: string
   /** Caller that was authenticated before the message was read, and the time of that by `performance`. */
@@ -37,7 +37,7 @@ export function createStreams(): Streams {
   let last = 0
   return {
     add(stream, headers, called) {
-      const said = saidIn(headers, stream.session?.socket?.remoteAddress ?? '')
+      const said = requestFactsOf(headers, stream.session?.socket?.remoteAddress ?? '')
       const added: OpenStream & { tag: string } = {
         tag: '',
         stream,
@@ -62,7 +62,7 @@ export function createStreams(): Streams {
 }
 
 /** Connection and headers of a call. */
-export function saidIn(headers: IncomingHttpHeaders, peer: string): Said {
+export function requestFactsOf(headers: IncomingHttpHeaders, peer: string): RequestFacts {
   return {
     peer,
     forwardedFor: headers['x-forwarded-for']?.toString(),

@@ -40,7 +40,7 @@ export function restEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryP
 }
 
 /** Parts that an entry point needs to serve the methods of the API over HTTP. */
-export type Rest = {
+export type RestApi = {
   /** Names of all methods, for the metrics. */
   methods: readonly string[]
   /** Serves a request for this path of the API. */
@@ -49,7 +49,7 @@ export type Rest = {
 }
 
 /** Creates these parts. */
-export function openRest(api: Api, endpoints: readonly Endpoint[]): Rest {
+export function openRest(api: Api, endpoints: readonly Endpoint[]): RestApi {
   const routes = buildRoutes(endpoints)
   return {
     methods: endpoints.map(({ method }) => method.name),

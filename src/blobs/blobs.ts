@@ -150,7 +150,7 @@ export function isLocation(name: string): boolean {
 }
 
 /** Error if the store is unreachable or denies access. The client can retry. */
-export class StoreAway extends AppError {
+export class StoreUnavailable extends AppError {
   constructor(message: string, options: Pick<ErrorOptions, 'cause' | 'reason'> = {}) {
     super('UNAVAILABLE', message, { ...options, details: [{ type: 'RetryInfo', retryDelaySeconds: 5 }] })
   }

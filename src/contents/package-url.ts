@@ -24,7 +24,7 @@ type Parsed = {
 }
 
 /** Name and version that a document states in addition to the package URL. */
-export type Besides = { name?: string; version?: string }
+export type StatedNameAndVersion = { name?: string; version?: string }
 
 /**
  * Result of reading a package URL. `package`: the package. `type`: a type whose versions cannot be compared. `missing`: the
@@ -35,7 +35,7 @@ export type PackageUrlRead = { package: Package } | { type: string } | { missing
 /** Reads the package of a package URL. If the package URL has no version, uses the version in the document. */
 export function readPackageUrl(
   url: string,
-  { name: named = '', version: versionBesides = '' }: Besides = {},
+  { name: named = '', version: versionBesides = '' }: StatedNameAndVersion = {},
 ): PackageUrlRead {
   const parsed = parse(url)
   if (!parsed || parsed.name === '') return { missing: 'name' }

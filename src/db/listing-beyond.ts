@@ -5,7 +5,7 @@ import { afterKey, direction, type Listing, mergedPage } from './listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from './sql.ts'
 
 /** Selects nodes whose `column` has a greater value than `value`. The column must have keys in `list_keys`. */
-export type Beyond = { column: string; value: string }
+export type GreaterThan = { column: string; value: string }
 
 /**
  * Returns a page of the selected nodes and one extra row. Finds the nodes by their keys, and sorts them if the page has another
@@ -16,13 +16,13 @@ export async function listBeyond<T>(
   listings: readonly Listing[],
   places: readonly string[],
   page: Page,
-  beyond: Beyond,
+  beyond: GreaterThan,
 ): Promise<T[]> {
   const queries = listings.flatMap((listing) => places.map((place) => beyondQuery(listing, place, page, beyond)))
   return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
 }
 
-function beyondQuery(listing: Listing, place: string, page: Page, { column, value }: Beyond): Sql {
+function beyondQuery(listing: Listing, place: string, page: Page, { column, value }: GreaterThan): Sql {
   const dir = direction(page)
   const inPlace = sql`k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND k.value > ${value}`
   if (page.order.column === 'uid') {
@@ -49,7 +49,7 @@ export async function countBeyond(
   reader: Reader,
   listings: readonly Pick<Listing, 'kind'>[],
   places: readonly string[],
-  { column, value }: Beyond,
+  { column, value }: GreaterThan,
 ): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM list_keys

@@ -36,26 +36,26 @@ export type Keys = Record<string, string>
 export type Entry = { uid: string; id: number; keys: Keys; places: readonly string[] }
 
 /** Names of a node's lists: the list of everything, the descendants of each ancestor, and the children of its parent. */
-export function placesOf(uid: string): string[] {
+export function scopeKeysOf(uid: string): string[] {
   const parent = parentOf(uid)
   const above = parent === top ? [] : lineage(parent)
-  return [top, ...above, childrenPlace(parent)]
+  return [top, ...above, childrenScopeKey(parent)]
 }
 
 /** Like `placesOf`, for nodes without descendants. Their parent needs one list for both its children and its descendants. */
-export function placesOfLeaf(uid: string): string[] {
+export function scopeKeysOfLeaf(uid: string): string[] {
   return [top, ...lineage(parentOf(uid))]
 }
 
-const childrenPlace = (uid: string): string => `${uid}:`
+const childrenScopeKey = (uid: string): string => `${uid}:`
 
 /** Adds a new node to its lists and their totals. Call it in the transaction that inserts the node. */
 export async function addToLists(tx: Tx, kind: string, uid: string, id: number, keys: Keys): Promise<void> {
-  await addToPlaces(tx, kind, [{ uid, id, keys, places: placesOf(uid) }])
+  await addToScopes(tx, kind, [{ uid, id, keys, places: scopeKeysOf(uid) }])
 }
 
 /** Adds many nodes at once to the lists that each entry names. */
-export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
+export async function addToScopes(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
   const found = entries.flatMap(({ uid, id, keys, places }) =>
     places.flatMap((place) => Object.entries(keys).map(([key, value]) => ({ key, place, value, uid, id }))),
   )
@@ -83,7 +83,7 @@ export async function moveInLists(
   uid: string,
   before: Keys,
   after: Keys,
-  places: readonly string[] = placesOf(uid),
+  places: readonly string[] = scopeKeysOf(uid),
 ): Promise<void> {
   const changed = Object.keys(after).filter((key) => before[key] !== after[key])
   for (const key of changed) {
@@ -100,7 +100,7 @@ export async function removeFromLists(
   kind: string,
   uid: string,
   keys: Keys,
-  places: readonly string[] = placesOf(uid),
+  places: readonly string[] = scopeKeysOf(uid),
 ): Promise<void> {
   for (const [key, value] of Object.entries(keys)) {
     await tx.run(sql`
@@ -111,10 +111,10 @@ export async function removeFromLists(
 }
 
 /** Nodes of one kind in the same lists, to be deleted together. `where` selects their rows in `table`, named `t`. */
-export type Many = { kind: string; places: readonly string[]; table: string; where: Sql; total: number }
+export type NodesToRemove = { kind: string; places: readonly string[]; table: string; where: Sql; total: number }
 
 /** Removes many nodes from lists, before their rows are deleted. `columns` are the sortable columns of the kind. */
-export async function removeManyFromLists(tx: Tx, many: Many, columns: readonly string[]): Promise<void> {
+export async function removeManyFromLists(tx: Tx, many: NodesToRemove, columns: readonly string[]): Promise<void> {
   for (const column of columns) {
     const gone = sql`SELECT ${ident(`t.${column}`)}, t.uid FROM ${ident(many.table)} t WHERE ${many.where}`
     for (const place of many.places) {
@@ -183,7 +183,7 @@ export function union(arms: readonly Sql[]): Sql {
 function branchQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[], walk: boolean): Sql {
   return 'uids' in branch || !byKeys(listing, page, filters, walk)
     ? tableQuery(listing, branch, page, filters)
-    : placeQuery(listing, placeOf(branch), page, filters)
+    : scopeQuery(listing, scopeKeyOf(branch), page, filters)
 }
 
 function byKeys({ keys, unkeyed }: Listing, page: Page, filters: readonly Sql[], walk: boolean): boolean {
@@ -192,7 +192,7 @@ function byKeys({ keys, unkeyed }: Listing, page: Page, filters: readonly Sql[],
 }
 
 /** Query for the nodes of one list, in the order of the page and after its cursor. Each row is filtered. */
-export function placeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
+export function scopeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
   const dir = direction(page)
   return sql`
     SELECT ${listing.columns}
@@ -208,7 +208,7 @@ function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], pag
   const [first, ...others] = kinds
   if (!first || others.some(({ columns }) => columns !== first.columns)) return undefined
   if (kinds.some((kind) => kind.join || !byKeys(kind, page, [], false))) return undefined
-  const places = branches.map((branch) => ('uids' in branch ? '' : placeOf(branch)))
+  const places = branches.map((branch) => ('uids' in branch ? '' : scopeKeyOf(branch)))
   return places.length === 0 || places.includes('') ? undefined : { kinds: [first, ...others], places }
 }
 
@@ -301,8 +301,8 @@ export function afterKey(page: Page, key: Sql, uid: Sql): Sql {
   return sql`(${key}, ${uid}) ${page.order.desc ? sql`<` : sql`>`} (${page.after.value}, ${page.after.uid})`
 }
 
-export function placeOf(branch: { below: string } | { childrenOf: string }): string {
-  return 'below' in branch ? branch.below : childrenPlace(branch.childrenOf)
+export function scopeKeyOf(branch: { below: string } | { childrenOf: string }): string {
+  return 'below' in branch ? branch.below : childrenScopeKey(branch.childrenOf)
 }
 
 /** Condition for the nodes of a branch. Descendants are a range of uids, since `0` is the character after `/`. */
@@ -324,7 +324,7 @@ export async function countNodes(
   const kinds = [listings].flat()
   const isSearched = filters.length > 0 || kinds.some(({ unkeyed }) => unkeyed)
   const searched = isSearched ? branches : branches.filter((branch) => 'uids' in branch)
-  const places = isSearched ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [placeOf(branch)]))
+  const places = isSearched ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [scopeKeyOf(branch)]))
   const names = kinds.map(({ kind }) => kind)
   let total = places.length > 0 ? await countAt(reader, names, places) : 0
   for (const kind of kinds) {
@@ -353,7 +353,7 @@ export async function countUpTo(
     const where = byKeys
       ? [
           sql`k.list = ${`${listing.kind}.${keys.name}`}`,
-          sql`k.place = ${placeOf(branch)}`,
+          sql`k.place = ${scopeKeyOf(branch)}`,
           ...keyBounds(keys.from, keys.before),
         ]
       : [within(branch)]

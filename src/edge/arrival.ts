@@ -75,7 +75,7 @@ export function declareMethods({ app }: Edge, door: { name: string; methods: rea
 }
 
 /** Data from the connection and the headers. All headers are unverified. */
-export type Said = {
+export type RequestFacts = {
   /** Address of the connection. */
   peer: string
   forwardedFor: string | undefined
@@ -87,7 +87,7 @@ export type Said = {
 }
 
 /** Preconditions and idempotency key of a call, as sent by the client. */
-export type Wishes = {
+export type CallConditions = {
   ifMatch: string | undefined
   ifNoneMatch: string | undefined
   idempotencyKey: string | undefined
@@ -124,7 +124,7 @@ export abstract class Arrival {
   #isCounted = false
   #ends: (() => void)[] | undefined
 
-  constructor(edge: Edge, rules: Rules, said: Said) {
+  constructor(edge: Edge, rules: Rules, said: RequestFacts) {
     this.edge = edge
     this.#rules = rules
     this.#spending = edge.app.budgets.open()
@@ -157,7 +157,7 @@ export abstract class Arrival {
   }
 
   /** Preconditions and idempotency key. Empty for protocols without them. */
-  get wishes(): Wishes {
+  get wishes(): CallConditions {
     return { ifMatch: undefined, ifNoneMatch: undefined, idempotencyKey: undefined }
   }
 

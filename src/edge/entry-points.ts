@@ -4,7 +4,7 @@ import { AppError } from '#lib/errors.ts'
 import { countedBytes, type HeldBytes } from '#lib/net/byte-budget.ts'
 import type { Called } from '#lib/net/hosts.ts'
 import { isProxy } from '#lib/net/source-address.ts'
-import { Arrival, declareMethods, type Edge, type Rules, type Wishes } from './arrival.ts'
+import { Arrival, type CallConditions, declareMethods, type Edge, type Rules } from './arrival.ts'
 import { problemOf } from './request-limits.ts'
 import { setRequestId } from './safe-headers.ts'
 
@@ -105,7 +105,7 @@ export class HttpArrival extends Arrival {
     this.method = { name, fullName: name }
   }
 
-  override get wishes(): Wishes {
+  override get wishes(): CallConditions {
     const { headers } = this.req
     const idempotencyKey = headers['idempotency-key']?.toString()
     return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }

@@ -9,7 +9,7 @@ import {
   rotateSigningKeys,
   type SigningKey,
 } from '#domains/iam/signing-keys/signing-keys.service.ts'
-import type { Sealer } from '#lib/crypto/seal.ts'
+import type { SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { algorithmOf, type SigningAlgorithm } from '#lib/crypto/signing-algorithms.ts'
 
 type Key = {
@@ -49,12 +49,17 @@ export type Keyring = {
 const leastRefreshMs = 200
 
 /** Opens the keyring. `now` returns milliseconds since 1970. */
-export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rotation: Rotation): Promise<Keyring> {
+export async function openKeyring(
+  db: Db,
+  cipher: SecretCipher,
+  now: () => number,
+  rotation: Rotation,
+): Promise<Keyring> {
   let keys = new Map<string, Key>()
   let epoch = 0
 
   const refresh = async (): Promise<number> => {
-    const stored = await currentSigningKeys(db, sealer)
+    const stored = await currentSigningKeys(db, cipher)
     const added = stored.filter(({ kid }) => !keys.has(kid)).length
     const dropped = keys.size - (stored.length - added)
     if (added + dropped === 0) return 0
@@ -63,7 +68,7 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
     return added + dropped
   }
   const rotate = async (tx: Db['tx']): Promise<number> => {
-    const changed = await rotateSigningKeys({ db, tx }, sealer, now(), rotation, newKeyPair)
+    const changed = await rotateSigningKeys({ db, tx }, cipher, now(), rotation, newKeyPair)
     await refresh()
     return changed
   }

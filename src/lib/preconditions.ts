@@ -10,7 +10,7 @@ export type EntityTags = '*' | readonly string[]
 export type Precondition = { match: EntityTags | undefined; noneMatch: EntityTags | undefined }
 
 /** Value of a header or of gRPC metadata. Undefined if the client sends none. */
-export type Said = string | undefined
+export type HeaderValue = string | undefined
 
 const maxTags = 50
 const maxLength = 16 * 1024
@@ -20,7 +20,7 @@ const one = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
  * Reads the preconditions. Returns `undefined` if the client sends none. Throws INVALID_ARGUMENT with the name of the header for
  * text that is not a list of entity tags.
  */
-export function readPrecondition(ifMatch: Said, ifNoneMatch: Said): Precondition | undefined {
+export function readPrecondition(ifMatch: HeaderValue, ifNoneMatch: HeaderValue): Precondition | undefined {
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined
   const match = ifMatch === undefined ? undefined : readTags('If-Match', ifMatch, false)
   const noneMatch = ifNoneMatch === undefined ? undefined : readTags('If-None-Match', ifNoneMatch, true)

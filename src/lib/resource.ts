@@ -11,7 +11,7 @@ export type CacheName =
   | 'sessions'
   | 'pushTokens'
   | 'pullRules'
-  | 'laws'
+  | 'contentRules'
   | 'gates'
 
 /** Properties of one table of a domain. Generic code for tables, such as lists and caches, reads them. */

@@ -47,7 +47,7 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
 /** True if no policy can refuse or change a pull: the repository is no mirror, and the path has no view. */
 function isPlain({ view, call: { app, caller } }: Visit, repo: RepoRef): boolean {
   if (view || repo.follow !== undefined) return false
-  return app.laws.isEmpty() && app.gates.isEmpty() && (caller.uid === '' || app.pullRules.isEmpty())
+  return app.contentRules.isEmpty() && app.gates.isEmpty() && (caller.uid === '' || app.pullRules.isEmpty())
 }
 
 async function pullPlain({ call }: Visit, repo: RepoRef, target: Target): Promise<PulledTag | undefined> {

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { App, Work } from '#app.ts'
 import type { Caller } from '#caller.ts'
-import type { Judgement } from '#domains/outbox/emit-registry.ts'
+import type { PolicyVerdict } from '#domains/outbox/emit-registry.ts'
 import type { View } from '#domains/policy/views/views.model.ts'
 import type { Found } from '#domains/registry/repos/repos.model.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
@@ -51,7 +51,7 @@ export type Visit = Named & {
   /** Repositories and actions of the token. Undefined for a token of the exchange, which is not limited to repositories. */
   access: readonly RepositoryAccess[] | undefined
   /** Verdicts of policies on the pull, for the pull event. */
-  judged?: readonly Judgement[]
+  judged?: readonly PolicyVerdict[]
   /** Result of the last look-up of a path in this request. */
   seen?: { path: string; found: Found }
 }

@@ -10,7 +10,7 @@ import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
 import { scimErrorJson, toScimError } from './errors.ts'
-import type { Answer } from './exchange.ts'
+import type { ScimAnswer } from './exchange.ts'
 import { answerTo, kinds } from './requests.ts'
 
 const place = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(\/.*)?$/
@@ -73,7 +73,7 @@ function refuse(arrival: HttpArrival, thrown: unknown): void {
   send(arrival, { status: error.status, text: scimErrorJson(error), headers: error.headers })
 }
 
-function send(arrival: HttpArrival, { status, text, headers }: Answer): void {
+function send(arrival: HttpArrival, { status, text, headers }: ScimAnswer): void {
   const type = text === undefined ? {} : { 'content-type': 'application/scim+json' }
   answer(arrival, status, text, { ...type, ...headers, ...afterUnread(arrival) })
 }

@@ -11,10 +11,10 @@ import type { ScimKind } from './kinds.ts'
 import { isObject, keyOf } from './names.ts'
 import { type Projection, readProjection } from './projection.ts'
 
-export type Answer = { status: number; text?: string; headers?: Record<string, string> }
+export type ScimAnswer = { status: number; text?: string; headers?: Record<string, string> }
 
 /** Request with a valid SCIM token. `path` is the path below the SCIM URL of the provider. */
-export type Asked = {
+export type ScimRequest = {
   arrival: HttpArrival
   url: string
   provider: string
@@ -26,7 +26,7 @@ export type Asked = {
 export type Search = { skip: number; limit: number; filter: ScimFilter | undefined; shown: Projection }
 
 /** Reads the search parameters from the query of a GET request. */
-export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Search {
+export function searchOf(asked: ScimRequest, kind: ScimKind, names: FilterNames): Search {
   const query = new URLSearchParams(asked.search)
   const number = (name: string) => readNumber(query.get(name) || undefined, name)
   const page = pageOf(number('startIndex'), number('count'))
@@ -34,7 +34,7 @@ export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Sear
 }
 
 /** Reads the search parameters from the body of a POST request. */
-export async function searchOfBody(asked: Asked, kind: ScimKind, names: FilterNames): Promise<Search> {
+export async function searchOfBody(asked: ScimRequest, kind: ScimKind, names: FilterNames): Promise<Search> {
   const body = await readJson(asked.arrival)
   if (!isObject(body)) throw wrong('invalidSyntax', 'the body must be a JSON object')
   const member = (name: string) => body[keyOf(body, name) ?? ''] ?? undefined
@@ -62,13 +62,13 @@ function filterOf(text: string | null, names: FilterNames): ScimFilter | undefin
   return text === null || text.trim() === '' ? undefined : readFilter(text, names)
 }
 
-export function projectionOf({ search }: Asked, { schema }: ScimKind): Projection {
+export function projectionOf({ search }: ScimRequest, { schema }: ScimKind): Projection {
   const query = new URLSearchParams(search)
   return readProjection(query.get('attributes'), query.get('excludedAttributes'), schema)
 }
 
 /** Throws 412 if `If-Match` does not include the current version of the resource. */
-export function requireVersion({ arrival }: Asked, version: string, { name }: ScimKind): void {
+export function requireVersion({ arrival }: ScimRequest, version: string, { name }: ScimKind): void {
   const wanted = arrival.req.headers['if-match']
   if (wanted === undefined || namesVersion(wanted, version)) return
   throw new ScimError(
@@ -78,7 +78,7 @@ export function requireVersion({ arrival }: Asked, version: string, { name }: Sc
 }
 
 /** True if `If-None-Match` includes the current version, so that 304 is sufficient. */
-export function isKnownVersion({ arrival }: Asked, version: string): boolean {
+export function isKnownVersion({ arrival }: ScimRequest, version: string): boolean {
   const known = arrival.req.headers['if-none-match']
   return known !== undefined && namesVersion(known, version)
 }
@@ -112,7 +112,7 @@ function readNumber(value: unknown, name: string): number | undefined {
   return Number(value)
 }
 
-export function ok(body: object): Answer {
+export function ok(body: object): ScimAnswer {
   return { status: 200, text: JSON.stringify(body) }
 }
 

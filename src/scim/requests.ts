@@ -21,7 +21,7 @@ import {
 } from '#domains/iam/scim/scim-users.service.ts'
 import { resourceTypes, schemas, serviceProviderConfig } from './documents.ts'
 import { ScimError } from './errors.ts'
-import { type Answer, type Asked, listOf, ok } from './exchange.ts'
+import { listOf, ok, type ScimAnswer, type ScimRequest } from './exchange.ts'
 import { groupFilters, userFilters } from './filter.ts'
 import { groupResourceOf, readGroup, readGroupPatch, readMembers, replaceGroup } from './group-resource.ts'
 import { groupKind, userKind } from './kinds.ts'
@@ -104,7 +104,7 @@ const routes: Readonly<Record<string, Routes>> = {
 /** Names of the routes, for the log and the metrics. */
 export const kinds = [...Object.keys(routes), 'none']
 
-export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
+export async function answerTo(work: Work, asked: ScimRequest): Promise<ScimAnswer> {
   const [, head = '', id = '', ...more] = asked.path.split('/')
   const kind = kindOf(head, id)
   const isKnown = more.length === 0 && Object.hasOwn(routes, kind) && (id === '' || kind !== 'ServiceProviderConfig')
@@ -146,11 +146,11 @@ function decoded(id: string): string {
   }
 }
 
-function baseOf({ url, provider }: Asked): string {
+function baseOf({ url, provider }: ScimRequest): string {
   return endpointOf(url, provider)
 }
 
-function document(all: readonly object[], id: string): Answer {
+function document(all: readonly object[], id: string): ScimAnswer {
   if (id === '') return ok(listOf(all, all.length, 1))
   const found = all.find((one) => (one as { id: string }).id === id)
   if (!found) throw new ScimError(404, `${id} was not found`)

@@ -3,14 +3,14 @@ import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import {
-  type Answer,
-  type Asked,
   isKnownVersion,
   listOf,
   ok,
   projectionOf,
   readJson,
   requireVersion,
+  type ScimAnswer,
+  type ScimRequest,
   type Search,
   searchOf,
   searchOfBody,
@@ -40,7 +40,7 @@ export type Resources<T extends { id: string }, C> = {
   describe(work: Work, resources: readonly T[], shown: Projection, url: string): Promise<ScimResource[]>
 }
 
-export type Route = (work: Work, asked: Asked, id: string) => Promise<Answer> | Answer
+export type Route = (work: Work, asked: ScimRequest, id: string) => Promise<ScimAnswer> | ScimAnswer
 export type Routes = Readonly<Record<string, Route>>
 
 /** Routes of one kind of resource: list, search by POST, and single resources. */
@@ -49,17 +49,17 @@ export function createRoutes<T extends { id: string }, C>(
 ): Record<'all' | 'search' | 'one', Routes> {
   const { kind, filters, versionOf } = resources
 
-  const find = async (work: Work, { url, provider }: Asked, search: Search): Promise<Answer> => {
+  const find = async (work: Work, { url, provider }: ScimRequest, search: Search): Promise<ScimAnswer> => {
     const { total, found } = await resources.list(work, provider, search)
     const described = await resources.describe(work, found, search.shown, url)
     const shown = described.map((one) => project(one, search.shown))
     return ok(listOf(shown, total, search.skip + 1))
   }
-  const answerWith = async (work: Work, one: T, shown: Projection, url: string): Promise<Answer> => {
+  const answerWith = async (work: Work, one: T, shown: Projection, url: string): Promise<ScimAnswer> => {
     const [described] = await resources.describe(work, [one], shown, url)
     return { status: 200, text: JSON.stringify(project(described!, shown)), headers: { etag: versionOf(one) } }
   }
-  const change = async (work: Work, asked: Asked, id: string, apply: (before: T) => C): Promise<Answer> => {
+  const change = async (work: Work, asked: ScimRequest, id: string, apply: (before: T) => C): Promise<ScimAnswer> => {
     const shown = projectionOf(asked, kind)
     const changed = await resources.change(work, asked.provider, id, (before) => {
       requireVersion(asked, versionOf(before), kind)

@@ -20,7 +20,7 @@ import { rotateKeys } from '#domains/iam/iam.job.ts'
 import { GroupsService } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { openKeyring } from '#issuer/keyring.ts'
-import { createSealer } from '#lib/crypto/seal.ts'
+import { createSecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { createApp } from '../../src/create-app.ts'
 import { runDuty } from '../support/background-jobs.ts'
 import { type Answer, clientOf, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
@@ -304,18 +304,18 @@ test('behind a proxy, the configured public URL is the issuer and the audience',
 })
 
 test('stores signing keys encrypted with the master key', async () => {
-  const { db, sealer } = pinfold.app
+  const { db, cipher } = pinfold.app
   const rows = await db.all<{ sealed: Uint8Array }>(sql`SELECT private_jwk AS sealed FROM signing_keys`)
   assert.equal(rows.length, 1)
   const sealed = Buffer.from(rows[0]!.sealed)
-  const jwk = JSON.parse(sealer.unseal('signing-key', sealed)!.toString()) as JWK
+  const jwk = JSON.parse(cipher.decrypt('signing-key', sealed)!.toString()) as JWK
   for (const secret of [jwk.d!, Buffer.from(jwk.d!, 'base64url'), '"kty"', '"d"']) {
     assert.equal(sealed.indexOf(secret), -1, String(secret))
   }
-  assert.equal(sealer.unseal('page-token', sealed), undefined)
+  assert.equal(cipher.decrypt('page-token', sealed), undefined)
 
-  const stranger = createSealer(randomBytes(32))
-  assert.equal(stranger.unseal('signing-key', sealed), undefined)
+  const stranger = createSecretCipher(randomBytes(32))
+  assert.equal(stranger.decrypt('signing-key', sealed), undefined)
   await assert.rejects(openKeyring(db, stranger, Date.now, { days: 90, algorithms: ['ES256'] }), /another master key/)
 })
 

@@ -5,10 +5,10 @@ import { sql } from '#db/sql.ts'
 import type { Outcome } from '#domains/events/delivery/attempt.ts'
 import { readEvents } from '#domains/events/delivery/backlog.ts'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
-import type { Lane } from '#domains/events/delivery/lanes.ts'
 import { QueueReader } from '#domains/events/delivery/queue-reader.ts'
 import { createResults, type Entry } from '#domains/events/delivery/results.ts'
 import { sureRoom } from '#domains/events/delivery/room.service.ts'
+import type { SubjectQueue } from '#domains/events/delivery/subject-queues.ts'
 import { claimQueue, findQueue } from '#domains/events/routing/queues.store.ts'
 import { route } from '#domains/events/routing/routing.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -85,26 +85,26 @@ const outcome: Outcome = { result: 'delivered', status: 200, durationMs: 1, wait
 function serve({ pinfold: { app }, subscriber }: Stage) {
   const reader = new QueueReader(app, { subscription: subscriber.id, node })
   const results = createResults(app, node)
-  const take = async (): Promise<Lane[]> => {
+  const take = async (): Promise<SubjectQueue[]> => {
     await reader.read(100, Date.now, async () => 100)
-    return reader.lanes.take(100, Date.now())
+    return reader.subjectQueues.take(100, Date.now())
   }
-  const end = async (lane: Lane, isWell = true): Promise<number> => {
-    const row = lane.rows[0]!
+  const end = async (subjectQueue: SubjectQueue, isWell = true): Promise<number> => {
+    const row = subjectQueue.rows[0]!
     const [state, nextTime] = isWell ? ([1, ''] as const) : ([0, '2100-01-01T00:00:00.000Z'] as const)
     const { id: delivery, event, subject, createTime } = row
     const of = { event, subject, createTime }
     const base = { subscription: subscriber.id, delivery, event: of, outcome, time: createTime }
-    if (isWell) reader.lanes.done(lane, Date.now())
-    else reader.lanes.retry(lane, Date.parse(nextTime), Date.now())
+    if (isWell) reader.subjectQueues.done(subjectQueue, Date.now())
+    else reader.subjectQueues.retry(subjectQueue, Date.parse(nextTime), Date.now())
     const stored = await results.record({ ...base, state, nextTime } satisfies Entry, reader)
-    reader.recorded(lane, row, stored, isWell, Date.now())
+    reader.recorded(subjectQueue, row, stored, isWell, Date.now())
     return stored
   }
   return { reader, take, end }
 }
 
-const subjects = (lanes: readonly Lane[]) => lanes.map(({ subject }) => subject)
+const subjects = (subjectQueues: readonly SubjectQueue[]) => subjectQueues.map(({ subject }) => subject)
 
 test('a subscription gets each event of its group and types once', async () => {
   const staged = await stage()
@@ -123,9 +123,9 @@ test('a subscription gets each event of its group and types once', async () => {
 
   await own()
   const { take, end } = serve(staged)
-  const lanes = await take()
-  assert.deepEqual(subjects(lanes), wanted)
-  for (const lane of lanes) assert.ok((await end(lane)) > 0)
+  const subjectQueues = await take()
+  assert.deepEqual(subjects(subjectQueues), wanted)
+  for (const subjectQueue of subjectQueues) assert.ok((await end(subjectQueue)) > 0)
   assert.deepEqual(await rows(), wanted)
   assert.deepEqual(await take(), [])
   assert.deepEqual(await serve(staged).take(), [], 'nor after a crash')
@@ -143,10 +143,10 @@ test('after a crash, only events without a finished attempt are sent, in order f
   await routed()
   await own()
   const first = serve(staged)
-  const lanes = await first.take()
-  assert.deepEqual(subjects(lanes), [slow, bad, last])
-  await first.end(lanes[1]!, false)
-  await first.end(lanes[2]!)
+  const subjectQueues = await first.take()
+  assert.deepEqual(subjects(subjectQueues), [slow, bad, last])
+  await first.end(subjectQueues[1]!, false)
+  await first.end(subjectQueues[2]!)
   assert.deepEqual(await rows(), [bad, last])
   const positions = await app.db.all(sql`SELECT subject FROM delivery_lanes ORDER BY position`)
   assert.deepEqual(positions, [{ subject: slow }, { subject: bad }])
@@ -166,9 +166,9 @@ test('after a crash, only events without a finished attempt are sent, in order f
   await app.db.tx((tx) => tx.run(sql`UPDATE deliveries SET next_time = ''`))
   const third = serve(staged)
   for (const isFirst of [true, false]) {
-    const [lane, ...others] = await third.take()
-    assert.deepEqual([lane!.subject, lane!.rows[0]!.id > 0, others], [bad, isFirst, []])
-    await third.end(lane!)
+    const [subjectQueue, ...others] = await third.take()
+    assert.deepEqual([subjectQueue!.subject, subjectQueue!.rows[0]!.id > 0, others], [bad, isFirst, []])
+    await third.end(subjectQueue!)
   }
   assert.deepEqual(await rows(), [bad, last, slow, slow, bad])
   assert.deepEqual(await app.db.all(sql`SELECT subject FROM delivery_lanes`), [])
@@ -182,10 +182,10 @@ test('a node that lost its queue lease stores no results of its attempts', async
   await routed()
   await own()
   const { take, end } = serve(staged)
-  const [lane] = await take()
+  const [subjectQueue] = await take()
   await own('another')
   const before = await behind()
-  assert.equal(await end(lane!), 0)
+  assert.equal(await end(subjectQueue!), 0)
   assert.deepEqual([await rows(), await behind()], [[], before])
 })
 
@@ -229,9 +229,9 @@ test('a sink that failed for too long does not get events older than the limit',
   await routed()
   await own()
   const { reader, take } = serve(staged)
-  const lanes = await take()
-  const { position } = lanes.find(({ subject }) => subject === young)!.rows[0]!
-  for (const lane of lanes) reader.lanes.putBack(lane, Date.now())
+  const subjectQueues = await take()
+  const { position } = subjectQueues.find(({ subject }) => subject === young)!.rows[0]!
+  for (const subjectQueue of subjectQueues) reader.subjectQueues.putBack(subjectQueue, Date.now())
   reader.passOver(position - 1, Date.now())
   assert.deepEqual(subjects(await take()), [young])
 })

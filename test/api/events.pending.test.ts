@@ -28,7 +28,7 @@ async function subscribe({ app }: Pick<Pinfold, 'app'>, org: string, sinks: read
     await lockRouting(tx)
     for (const sink of sinks) {
       const one = { uid: newUid(org), sink, createTime: now, updateTime: now }
-      await insertSubscription(tx, one, newSecret(app.sealer), '')
+      await insertSubscription(tx, one, newSecret(app.cipher), '')
     }
     await tx.run(sql`UPDATE subscriptions SET types = ${'["*.registry.push.*"]'}`)
   })

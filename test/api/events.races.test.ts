@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Sql, sql, type Tx } from '#db/sql.ts'
-import { type Lane, laneRows } from '#domains/events/delivery/lanes.ts'
 import { QueueReader } from '#domains/events/delivery/queue-reader.ts'
 import { createResults, type Entry } from '#domains/events/delivery/results.ts'
 import { SinkQueue, type SinkQueueDeps } from '#domains/events/delivery/sink-queue.ts'
+import { type SubjectQueue, subjectQueueRows } from '#domains/events/delivery/subject-queues.ts'
 import { beat, claimQueue, findQueue, type OwnedQueue } from '#domains/events/routing/queues.store.ts'
 import { insertDeliveries, lockRouting } from '#domains/events/routing/routing.store.ts'
 import { route } from '#domains/events/routing/routing.ts'
@@ -62,7 +62,7 @@ test('sends events that are routed while the position of a queue is being read',
   const staged = await stage()
   await using _ = staged.pinfold
   const reader = await missed(staged, 1)
-  assert.equal(reader.lanes.readyCount, 1)
+  assert.equal(reader.subjectQueues.readyCount, 1)
   assert.deepEqual([reader.isBehind, reader.checkpoint()!.isDone], [false, false])
 })
 
@@ -85,8 +85,8 @@ const delivered = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 }
 const failed = { result: 'refused', status: 500, durationMs: 1, waitMs: 0 } as const
 
 /** Result of the first attempt for the first row of a subject: a failure with a retry. */
-function entryOf({ place }: Stage, lane: Lane): Entry {
-  const { id: delivery, event, subject, createTime } = lane.rows[0]!
+function entryOf({ place }: Stage, subjectQueue: SubjectQueue): Entry {
+  const { id: delivery, event, subject, createTime } = subjectQueue.rows[0]!
   const of = { event, subject, createTime }
   return { ...place, delivery, event: of, outcome: failed, time: createTime, state: 0, nextTime: '' }
 }
@@ -109,8 +109,8 @@ test('stores results of attempts once, also if the commit gets no answer', async
     await routed()
     const reader = new QueueReader(app, place)
     await reader.read(8, Date.now, async () => 16)
-    const [lane] = reader.lanes.take(1, Date.now())
-    const entry = entryOf(staged, lane!)
+    const [subjectQueue] = reader.subjectQueues.take(1, Date.now())
+    const entry = entryOf(staged, subjectQueue!)
     let losses = 1
     const tx: typeof app.db.tx = (work, options) => {
       if (losses === 0) return app.db.tx(work, options)
@@ -123,7 +123,7 @@ test('stores results of attempts once, also if the commit gets no answer', async
       }, options)
     }
     const results = createResults({ ...app, db: { ...app.db, tx } as typeof app.db }, node)
-    reader.lanes.retry(lane!, 0, Date.now())
+    reader.subjectQueues.retry(subjectQueue!, 0, Date.now())
     const id = await results.record(entry, reader)
     const rows = () => app.db.all(sql`SELECT id, state, attempts FROM deliveries`)
     assert.deepEqual(await rows(), [{ id, state: 0, attempts: 1 }])
@@ -183,13 +183,13 @@ test('reads the replay of an event while the result of its first attempt is bein
   const reader = new QueueReader(app, place)
   const read = () => reader.read(8, Date.now, async () => 16)
   await read()
-  const [lane] = reader.lanes.take(1, Date.now())
-  reader.lanes.retry(lane!, 0, Date.now())
-  await replay(staged, lane!.rows[0]!)
+  const [subjectQueue] = reader.subjectQueues.take(1, Date.now())
+  reader.subjectQueues.retry(subjectQueue!, 0, Date.now())
+  await replay(staged, subjectQueue!.rows[0]!)
   reader.note(await queue())
   await read()
   assert.deepEqual(
-    lane!.rows.map(({ attempts }) => attempts),
+    subjectQueue!.rows.map(({ attempts }) => attempts),
     [1, 0],
   )
 })
@@ -200,23 +200,23 @@ test('does not read a delivery again while its result is being stored', async ()
   const { pinfold, org, place, routed, queue } = staged
   const { app, seed, operator } = pinfold
   const { uid } = await seed.repo(org.uid)
-  for (let i = 1; i < laneRows; i++) await operator.patch(`/registry/v2/repos/${uid}`, { description: `${i}` })
+  for (let i = 1; i < subjectQueueRows; i++) await operator.patch(`/registry/v2/repos/${uid}`, { description: `${i}` })
   await routed()
   const reader = new QueueReader(app, place)
   const results = createResults(app, node)
   const read = () => reader.read(8, Date.now, async () => 16)
   await read()
-  const [lane] = reader.lanes.take(1, Date.now())
-  const { rows } = lane!
-  assert.equal(rows.length, laneRows)
+  const [subjectQueue] = reader.subjectQueues.take(1, Date.now())
+  const { rows } = subjectQueue!
+  assert.equal(rows.length, subjectQueueRows)
   const row = rows[0]!
   await replay(staged, row)
-  const entry = entryOf(staged, lane!)
-  reader.lanes.retry(lane!, 0, Date.now())
-  reader.recorded(lane!, { ...row }, await results.record(entry, reader), false, Date.now())
+  const entry = entryOf(staged, subjectQueue!)
+  reader.subjectQueues.retry(subjectQueue!, 0, Date.now())
+  reader.recorded(subjectQueue!, { ...row }, await results.record(entry, reader), false, Date.now())
   reader.note(await queue())
   await read()
-  while (rows.length > 0) reader.lanes.done(lane!, Date.now())
+  while (rows.length > 0) reader.subjectQueues.done(subjectQueue!, Date.now())
   await read()
   assert.deepEqual(
     rows.map(({ attempts }) => attempts),

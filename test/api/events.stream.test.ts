@@ -320,10 +320,10 @@ test('with many concurrent writers, all streams have the same event order, also 
     }
     done.resolve()
   })()
-  const lanes = Array.from({ length: 12 }, async () => {
+  const subjectQueues = Array.from({ length: 12 }, async () => {
     for (let i = 0; i < 15; i++) await pinfold.seed.repo(org)
   })
-  await Promise.all(lanes)
+  await Promise.all(subjectQueues)
   finished = 12 * 15
   await Promise.all([
     flaky,

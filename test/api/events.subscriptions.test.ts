@@ -110,7 +110,7 @@ test('the database does not contain the secret of a subscription in plain text',
   const rows = await pinfold.app.db.all<{ secret: Uint8Array }>(sql`SELECT secret FROM subscriptions`)
   for (const { secret } of rows) {
     assert.equal(secret.length, 32 + 12 + 16)
-    assert.equal(pinfold.app.sealer.unseal('subscription-secret', secret)?.length, 32)
+    assert.equal(pinfold.app.cipher.decrypt('subscription-secret', secret)?.length, 32)
   }
 })
 

@@ -55,7 +55,7 @@ async function storedSecret(uid: string): Promise<string | undefined> {
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,
   )
   if (row!.secret.length === 0) return undefined
-  return pinfold.app.sealer.unseal('identity-provider-secret', row!.secret)!.toString()
+  return pinfold.app.cipher.decrypt('identity-provider-secret', row!.secret)!.toString()
 }
 
 /** Runs `work` while the discovery document has other content. */

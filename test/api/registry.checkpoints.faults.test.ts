@@ -1,7 +1,7 @@
 // Stored checkpoints if a database replica lags, a store hangs, or the store is empty.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
+import { type CheckpointStore, StoreUnavailable } from '#blobs/blobs.ts'
 import { sql } from '#db/sql.ts'
 import { compareLedgers } from '#domains/ledger/ledger.job.ts'
 import { createCheckpointGuard } from '#domains/ledger/proofs/checkpoint-guard.ts'
@@ -80,7 +80,7 @@ test('a log signed by an earlier release gets a stored checkpoint, so that signi
 test('writes a lost stored checkpoint again, with a warning once it is written', async () => {
   await using at = await scene()
   const store = emptyStore()
-  const refused = () => Promise.reject(new StoreAway('AccessDenied'))
+  const refused = () => Promise.reject(new StoreUnavailable('AccessDenied'))
   const allow = replaceStore(at, () => ({ ...store, write: refused }))
   at.app.checkpointGuard = createCheckpointGuard()
   const told = 'the stored checkpoint of a transparency log was lost and is written again'

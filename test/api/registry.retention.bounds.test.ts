@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
-import { heldIn, keptIn, keptOf, Look } from '#domains/policy/retention/kept.service.ts'
-import { createLawCache } from '#domains/policy/retention/law-cache.ts'
-import { raiseLaw } from '#domains/policy/retention/retention.store.ts'
+import { createContentRulesCache } from '#domains/policy/retention/content-rules-cache.ts'
+import { heldIn, keptIn, keptOf, RetentionSearch } from '#domains/policy/retention/kept.service.ts'
+import { raiseRulesVersion } from '#domains/policy/retention/retention.store.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -57,7 +57,7 @@ test('evaluates each manifest once, however many tags have pointed to it', async
     ...tags.map((tag) => ({ tag, digest: `sha256:${'0'.repeat(64)}` })),
   ])
   const { reader, seen } = counting()
-  const look = await Look.at(reader, pinfold, repo, later)
+  const look = await RetentionSearch.at(reader, pinfold, repo, later)
   assert.equal(await keptIn(look), undefined)
   // There are 400 pairs of a tag and a manifest.
   assert.ok(seen.statements < 150, `${seen.statements} statements`)
@@ -70,11 +70,11 @@ test('reads a limited number of rows per check, keeps undecided manifests, and r
   const moves = Array.from({ length: 12_000 }, (_, i) => ({ tag: `n${i % 3}`, digest: `sha256:${'0'.repeat(64)}` }))
   await plantMoves(pinfold, repo, [{ tag: 'v1', digest }, { tag: 'v1', digest: `sha256:${'1'.repeat(64)}` }, ...moves])
   const { reader, seen } = counting()
-  const look = await Look.at(reader, pinfold, repo, later)
+  const look = await RetentionSearch.at(reader, pinfold, repo, later)
   assert.equal((await keptIn(look))?.by, 'UNDECIDED')
   assert.ok(seen.rows < 21_000, `${seen.rows} rows`)
-  const law = await Look.at(reader, pinfold, repo, later)
-  const short = new Look(reader, law.law, repo, later, { most: 1 })
+  const contentRules = await RetentionSearch.at(reader, pinfold, repo, later)
+  const short = new RetentionSearch(reader, contentRules.contentRules, repo, later, { most: 1 })
   assert.equal((await keptOf(short, digest))?.by, 'UNDECIDED')
   assert.equal(await heldIn(look), undefined, 'nobody holds anything')
   const refused = await pinfold.operator.delete(`/registry/v2/repos/${repo.uid}`)
@@ -90,10 +90,12 @@ test('searches a limited number of untagged manifests, in several reads', async 
   const digests: string[] = []
   for (let i = 0; i < 700; i++) digests.push(await plantManifest(pinfold, repo.uid, `image ${i}`))
   const { db } = pinfold.app
-  const { law } = await Look.at(db, pinfold, repo, later)
+  const { contentRules } = await RetentionSearch.at(db, pinfold, repo, later)
   const kept = async (most?: number) => {
     const { reader, seen } = counting()
-    const found = await keptIn(new Look(reader, law, repo, later, most === undefined ? {} : { most }))
+    const found = await keptIn(
+      new RetentionSearch(reader, contentRules, repo, later, most === undefined ? {} : { most }),
+    )
     return [found?.by, found?.rule, seen.rows]
   }
   assert.deepEqual(await kept(), [undefined, undefined, 700])
@@ -116,7 +118,7 @@ test('finds the last digests of a tag after ten thousand updates of other tags',
   await plantMoves(pinfold, repo, [...releases.map((digest, i) => ({ tag: `release-${i}`, digest })), ...nightly])
   const kept = []
   for (const digest of releases) {
-    const look = await Look.at(pinfold.app.db, pinfold, repo, later)
+    const look = await RetentionSearch.at(pinfold.app.db, pinfold, repo, later)
     kept.push((await keptOf(look, digest))?.by)
   }
   assert.deepEqual(kept, [undefined, 'LAST', 'LAST'])
@@ -151,7 +153,7 @@ test('a change clears cached rules only of its organization, and reads in a tran
   for (const { org } of [one, other]) await rule(org, { keepDaysAfter: 1 })
   let now = 0
   const { reader, seen } = counting()
-  const cache = createLawCache(reader, () => now)
+  const cache = createContentRulesCache(reader, () => now)
   const asked = async (place: string, by: Reader = reader): Promise<number> => {
     seen.statements = 0
     assert.equal((await cache.of(by, place)).rules.length, 1)
@@ -160,14 +162,14 @@ test('a change clears cached rules only of its organization, and reads in a tran
   assert.deepEqual([await asked(one.org), await asked(other.org)], [6, 6])
   assert.deepEqual([await asked(one.org), await asked(other.org)], [0, 0], 'they are known')
   cache.clear()
-  await pinfold.app.db.tx((tx) => raiseLaw(tx, one.org))
+  await pinfold.app.db.tx((tx) => raiseRulesVersion(tx, one.org))
   assert.deepEqual([await asked(one.org), await asked(other.org)], [6, 1])
   now = 500
   assert.deepEqual([await asked(one.org), await asked(other.org)], [1, 1], 'on another node something may have changed')
   seen.statements = 0
   assert.equal((await cache.of(reader, one.org, { fresh: true })).rules.length, 1)
   assert.equal(seen.statements, 1, 'whoever is about to delete something asks whether it is still so')
-  const fresh = createLawCache(reader, () => now)
+  const fresh = createContentRulesCache(reader, () => now)
   const counted = counting()
   for (const _ of [1, 2]) {
     counted.seen.statements = 0

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { LettingGo } from '#domains/policy/retention/deletable.service.ts'
-import { Look } from '#domains/policy/retention/kept.service.ts'
+import { DeletionDecisions } from '#domains/policy/retention/deletable.service.ts'
+import { RetentionSearch } from '#domains/policy/retention/kept.service.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
-import { lawAt, lawFrom, type Retention } from '#domains/policy/retention/retention.model.ts'
+import { contentRulesAt, type Retention, toContentRules } from '#domains/policy/retention/retention.model.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { assignTag, removeTagNamed } from '#domains/registry/tags/tag-moves.service.ts'
 import { ownCause } from '#lib/cause.ts'
@@ -160,8 +160,10 @@ async function judged({ repo, images }: World, rules: readonly Retention[]): Pro
   const { db, clock } = pinfold.app
   const times = { createTime: '', updateTime: '' }
   const placed = rules.map((says) => ({ uid: newUid(repo.uid), scopeUid: repo.uid, says, ...times }))
-  const law = lawFrom({ rules: placed, tagRules: [], holds: [], quarantined: [] })
-  const judging = new LettingGo(new Look(db, lawAt(law, repo.uid), repo, clock().toISOString()))
+  const contentRules = toContentRules({ rules: placed, tagRules: [], holds: [], quarantined: [] })
+  const judging = new DeletionDecisions(
+    new RetentionSearch(db, contentRulesAt(contentRules, repo.uid), repo, clock().toISOString()),
+  )
   const goes: string[] = []
   for (const { digest } of images) if (await judging.of(digest)) goes.push(digest)
   return goes.sort()

@@ -100,7 +100,7 @@ test('a link expires after five minutes, and an invalid ticket returns no report
     const changed = [0, 20, ticket.length - 3].map((at) => {
       return ticket.slice(0, at) + (ticket[at] === 'A' ? 'B' : 'A') + ticket.slice(at + 1)
     })
-    const page = registry.app.sealer.seal('page-token', Buffer.from('{}')).toString('base64url')
+    const page = registry.app.cipher.encrypt('page-token', Buffer.from('{}')).toString('base64url')
     for (const wrong of ['', 'x', ...changed, ticket.slice(0, -4), `${ticket}A`, `${ticket}/..`, page]) {
       assert.equal((await fetch(base + wrong)).status, 404, wrong)
     }

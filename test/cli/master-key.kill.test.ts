@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseMasterKey } from '#lib/crypto/master-key.ts'
-import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
+import { createSecretCipher, type SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
 import {
   cleanEnv,
@@ -50,15 +50,15 @@ async function ask(place: Place, text: string, values: (string | Buffer)[] = [])
 
 const keyFile = ({ data }: Place, name = 'master.key') => join(data, name)
 /** The existing keys, in the environment or in files. */
-function keysOf(place: Place, env: Env): Sealer[] {
+function keysOf(place: Place, env: Env): SecretCipher[] {
   const files = ['master.key', 'master.key.new'].map((name) => keyFile(place, name)).filter((file) => existsSync(file))
   const texts = onPostgres ? Object.values(env) : files.map((file) => readFileSync(file, 'utf8'))
-  return texts.map((text) => createSealer(parseMasterKey(text)))
+  return texts.map((text) => createSecretCipher(parseMasterKey(text)))
 }
 async function secretsOf(place: Place): Promise<Buffer[]> {
   return (await ask(place, 'SELECT sealed FROM TABLE')).map(({ sealed }) => Buffer.from(sealed as Uint8Array))
 }
-const opened = (sealer: Sealer, secrets: Buffer[]) => secrets.filter((one) => sealer.unseal(purpose, one)).length
+const opened = (cipher: SecretCipher, secrets: Buffer[]) => secrets.filter((one) => cipher.decrypt(purpose, one)).length
 
 /** Starts a server, adds many secrets, and returns the URL and an operator token. */
 async function filled(place: Place) {
@@ -66,8 +66,8 @@ async function filled(place: Place) {
   const token = await tokenOf(place)
   server.kill('SIGTERM')
   await server.exited
-  const [sealer] = keysOf(place, place.env)
-  const secret = sealer!.seal(purpose, Buffer.from('a secret'))
+  const [cipher] = keysOf(place, place.env)
+  const secret = cipher!.encrypt(purpose, Buffer.from('a secret'))
   const digits = onPostgres
     ? `SELECT n::text, '', '', '', ?, '', '9999' FROM generate_series(1, ${many}) AS n`
     : `WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${many})
@@ -131,7 +131,7 @@ for (const [moment, isNow] of Object.entries(moments)) {
     // Only the last time is after the commit.
     const secrets = await secretsOf(place)
     const [present] = keysOf(place, place.env)
-    const opening = keysOf(place, env).map((sealer) => opened(sealer, secrets))
+    const opening = keysOf(place, env).map((cipher) => opened(cipher, secrets))
     assert.equal(Math.max(...opening), secrets.length)
     assert.equal(secrets.length, many)
     if (!moment.includes('committed')) {
@@ -146,7 +146,7 @@ for (const [moment, isNow] of Object.entries(moments)) {
     if (!(onPostgres && moment.includes('committed'))) {
       assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets with the new master key`))
     }
-    const [latest] = onPostgres ? [createSealer(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))] : keysOf(place, env)
+    const [latest] = onPostgres ? [createSecretCipher(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))] : keysOf(place, env)
     const now = await secretsOf(place)
     assert.deepEqual([opened(latest!, now), now.length], [left, left])
     await serves(place, onPostgres ? { PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Blobs, checkpointFolder, StoreAway } from '#blobs/blobs.ts'
+import { type Blobs, checkpointFolder, StoreUnavailable } from '#blobs/blobs.ts'
 import { openDisk } from '#blobs/disk.ts'
 import { parseBucket } from '#blobs/s3/bucket.ts'
 import { openBucket } from '#blobs/s3/store.ts'
@@ -162,8 +162,8 @@ test('finds that a bucket write succeeded although its response was lost', { ski
   assert.equal(await checkpoints.write('one', 'second\n', first!.version), undefined)
   assert.equal((await checkpoints.read('one'))?.text, 'second\n')
   proxy.fail(() => '500')
-  await assert.rejects(checkpoints.read('one'), StoreAway)
-  await assert.rejects(checkpoints.write('one', 'third\n', first!.version), StoreAway)
+  await assert.rejects(checkpoints.read('one'), StoreUnavailable)
+  await assert.rejects(checkpoints.write('one', 'third\n', first!.version), StoreUnavailable)
   store.close()
 })
 

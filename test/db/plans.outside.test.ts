@@ -72,7 +72,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   checkSigned: (tx) => signed.checkSigned(tx, [1], time),
   nextUnchecked: (tx) => signed.nextUnchecked(tx, organization),
   noteChecked: (tx) => signed.noteChecked(tx, 1, [], 1),
-  saidNow: (tx) => said.saidNow(tx, image, 'x', ['CVE-1']),
+  saidNow: (tx) => said.activeStatements(tx, image, 'x', ['CVE-1']),
   countSigned: (tx) => said.countSigned(tx, image, 10),
   hidingOf: (tx) => said.hidingOf(tx, image, ['CVE-1']),
   hasSigned: (tx) => said.hasSigned(tx, organization),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
-import { cosignedHeads } from '#domains/ledger/proofs/cosignatures.store.ts'
+import { cosignedCheckpoints } from '#domains/ledger/proofs/cosignatures.store.ts'
 import { beganAt, findInChain, readTiles, rowAt, waitingLedgers } from '#domains/ledger/proofs/logs.store.ts'
 import { nextFetch } from '#domains/mirrors/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/mirrors/follows/histories.store.ts'
@@ -87,7 +87,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   },
   'the first move of a tag after a time': (reader) => firstAfter(reader, repo, '1.0', cutoff),
   'the first move in a repo after a time': (reader) => firstAfter(reader, repo, undefined, cutoff),
-  'heads that witnesses have signed': (reader) => cosignedHeads(reader, 'a'.repeat(40)),
+  'heads that witnesses have signed': (reader) => cosignedCheckpoints(reader, 'a'.repeat(40)),
   'what a tag was, with its entry': (reader) => rowAt(reader, 1, '1.0', cutoff),
   'the next entry of a chain': (reader) => findInChain(reader, 1, digest, 7),
   'when a chain began': (reader) => beganAt(reader, 1, digest),

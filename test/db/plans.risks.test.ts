@@ -7,7 +7,7 @@ import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { wasPulledOn } from '#domains/registry/usage/digest-usage.store.ts'
 import * as changes from '#domains/scanning/changes/changes.store.ts'
 import * as later from '#domains/scanning/changes/changes.store.ts'
-import { sightingsIn } from '#domains/scanning/image-findings/image-findings.store.ts'
+import { firstFindingsIn } from '#domains/scanning/image-findings/image-findings.store.ts'
 import * as risks from '#domains/scanning/risks/risks.store.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -44,7 +44,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
     gates.gateExceptionTable.list.page(reader, ['/'], page, { now: undefined }),
   'whether something was pulled': (reader) =>
     wasPulledOn(reader, { repo: 1, digest: 'sha256:0' }, { from: '2026-03-01', until: '2026-03-09' }),
-  'what was ever found in packages': (reader) => sightingsIn(reader, [1, 2], ['own']),
+  'what was ever found in packages': (reader) => firstFindingsIn(reader, [1, 2], ['own']),
   'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
   'findings of packages to tell of': (reader) => changes.tellable(reader, places, 'own'),
   'how many findings there are to tell of': (reader) => changes.countTellable(reader, places),

@@ -74,7 +74,7 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   pairsOfComponent: { ask: (tx) => suppressions.pairsOfComponent(tx, 1, page) },
   pairsOfList: { ask: (tx) => suppressions.pairsOfList(tx, 1, page) },
   foundIn: { ask: (tx) => suppressions.foundIn(tx, [1, 2], { after: found, most: 10 }) },
-  saidAbout: { ask: (tx) => suppressions.saidAbout(tx, names, ['CVE-2026-1', 'CVE-2026-2']) },
+  saidAbout: { ask: (tx) => suppressions.advisoryEntriesAbout(tx, names, ['CVE-2026-1', 'CVE-2026-2']) },
   suppressedNow: { ask: (tx) => suppressions.suppressedNow(tx, [1, 2]) },
   endSuppressions: { ask: (tx) => suppressions.endSuppressions(tx, [1, 2], time) },
   componentsUnrated: { ask: (tx) => images.componentsUnrated(tx, ['a'], 10) },

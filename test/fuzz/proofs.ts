@@ -109,7 +109,7 @@ type Trial = {
 
 /** Secrets that only the server with the log, or its witness, has. */
 async function known(): Promise<{ known: Known; privateWitness: Buffer }> {
-  const { db, sealer } = log.app
+  const { db, cipher } = log.app
   const { id, size } = (await listLogs(db, acme.org))[0]!
   const { privateKey } = (await logKeys(db, [id]))[0]!
   const shown = moves.slice(0, -1).map((_, seq) => {
@@ -120,12 +120,12 @@ async function known(): Promise<{ known: Known; privateWitness: Buffer }> {
   return {
     known: {
       key: acme.key,
-      privateKey: sealer.unseal('ledger-key', privateKey)!,
+      privateKey: cipher.decrypt('ledger-key', privateKey)!,
       entries: await readEntries(db, id, 0, size),
       chain: shown,
       salt: shown[0]!.salt,
     },
-    privateWitness: witness.app.sealer.unseal('ledger-key', ofWitness.privateKey)!,
+    privateWitness: witness.app.cipher.decrypt('ledger-key', ofWitness.privateKey)!,
   }
 }
 const { known: secrets, privateWitness } = await known()

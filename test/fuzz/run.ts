@@ -13,7 +13,7 @@ import { Unreadable } from '#contents/packages.ts'
 import { isSignedBy, readInviteCode, writeInviteCode } from '#domains/iam/invites/invite-code.ts'
 import { problemOfReadme } from '#domains/registry/repos/readme.ts'
 import { decodeBits } from '#lib/capability-set.ts'
-import { createSealer } from '#lib/crypto/seal.ts'
+import { createSecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { AppError } from '#lib/errors.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { isRepoPath, reservedReason } from '#lib/oci-names.ts'
@@ -38,8 +38,8 @@ const { values } = parseArgs({
 const slowMs = 1000
 const endpoints = buildEndpoints(services)
 const routes = buildRoutes(endpoints)
-const sealer = createSealer(Buffer.alloc(32, 1))
-const paging = { app: { sealer }, method: { fullName: 'fuzz' }, caller: { uid: 'fuzz' }, now: new Date().toISOString() }
+const cipher = createSecretCipher(Buffer.alloc(32, 1))
+const paging = { app: { cipher }, method: { fullName: 'fuzz' }, caller: { uid: 'fuzz' }, now: new Date().toISOString() }
 const uid = `${'0123456789abcdef'.repeat(3).slice(0, 40)}/0123456789abcdef`
 
 const bodies = [
@@ -128,7 +128,7 @@ const targets: Record<string, Target> = {
     return readRequest(found.entry, found.binding, [], mutate(random, oneOf(random, searches)), undefined)
   },
   page(random) {
-    const pageToken = mutate(random, sealer.seal('page-token', Buffer.from('{"v":1}')).toString('base64url'))
+    const pageToken = mutate(random, cipher.encrypt('page-token', Buffer.from('{"v":1}')).toString('base64url'))
     const orderBy = mutate(
       random,
       oneOf(random, ['name desc', 'created_at', 'uid asc', '__proto__', 'constructor desc']),

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import {
-  type Nothing,
   type Question,
   type Resolved,
   resolveTag,
   type Served,
+  type Unresolved,
 } from '#domains/policy/views/resolve.service.ts'
 import { findRepoRow, lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { insertRecords } from '#domains/registry/tags/tag-history.store.ts'
@@ -111,7 +111,7 @@ function randomSpan(random: Random, days: number): number {
   return oneOf(random, [1 + random.below(90) * minute, random.below(12) * hour + 1, random.below(days) * day + 1])
 }
 
-function verdictOf(resolved: Resolved | Served | Nothing): Verdict {
+function verdictOf(resolved: Resolved | Served | Unresolved): Verdict {
   if (!resolved.chosen) return resolved.why
   const { digest, since, imported } = resolved.chosen
   return { digest, since: Date.parse(since), imported }

@@ -1,5 +1,5 @@
 // Server with a transparency log and a stored checkpoint. Tests can roll back the database or the checkpoint.
-import { type Blobs, type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
+import { type Blobs, type CheckpointStore, StoreUnavailable } from '#blobs/blobs.ts'
 import { insertsOf } from '#db/bulk.ts'
 import { sql } from '#db/sql.ts'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
@@ -63,7 +63,7 @@ export function replaceStore({ app }: Scene, way: (real: CheckpointStore) => Par
   }
 }
 
-export const away = () => Promise.reject(new StoreAway('the bucket is unavailable'))
+export const away = () => Promise.reject(new StoreUnavailable('the bucket is unavailable'))
 
 /** Returns a function that rolls back the database to this moment, as a restore or a failover with data loss does. */
 export async function remember({ app, id }: Scene): Promise<() => Promise<void>> {

@@ -5,7 +5,7 @@ import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import type { App } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import type { Db, Tx } from '#db/sql.ts'
-import type { Wishes } from '#edge/arrival.ts'
+import type { CallConditions } from '#edge/arrival.ts'
 import { AppError, invalid } from '#lib/errors.ts'
 import { holds, type Precondition, preconditionFailed, readPrecondition } from '#lib/preconditions.ts'
 import type { Endpoint } from '../methods.ts'
@@ -25,7 +25,7 @@ export type Admitted = {
 }
 
 /** True if the request has no preconditions and no idempotency key. */
-export function isPlain({ ifMatch, ifNoneMatch, idempotencyKey }: Wishes): boolean {
+export function isPlain({ ifMatch, ifNoneMatch, idempotencyKey }: CallConditions): boolean {
   return ifMatch === undefined && ifNoneMatch === undefined && idempotencyKey === undefined
 }
 
@@ -33,7 +33,7 @@ export function isPlain({ ifMatch, ifNoneMatch, idempotencyKey }: Wishes): boole
  * Runs a handler with the preconditions and the idempotency key of the client. Checks both in the transaction of the change. For
  * reads, ignores both.
  */
-export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<Message> {
+export async function runAsWished(admitted: Admitted, wishes: CallConditions): Promise<Message> {
   const { app, endpoint, caller, request, run } = admitted
   if (isRead(endpoint)) return run(app, endpoint, request)
   const check = checkOf(admitted, readPrecondition(wishes.ifMatch, wishes.ifNoneMatch))
@@ -134,7 +134,7 @@ function isNotFound(error: unknown): boolean {
 
 const keyPattern = /^[\x21-\x7e]{1,128}$/
 
-function namedBy({ caller, endpoint, request }: Admitted, wishes: Wishes): NamedRequest | undefined {
+function namedBy({ caller, endpoint, request }: Admitted, wishes: CallConditions): NamedRequest | undefined {
   if (wishes.idempotencyKey === undefined) return undefined
   // Removes quotes. The draft standard of this header requires them, but most clients send none.
   const key = wishes.idempotencyKey.trim().replace(/^"(.*)"$/, '$1')

@@ -2,7 +2,7 @@
 import type { App } from '#app.ts'
 import { type ClientWish, readWish, requireClient, wantsRefresh } from '#issuer/clients.ts'
 import { OAuthRefusal } from '#issuer/oauth-words.ts'
-import type { Asked } from '#issuer/people/sign-in.ts'
+import type { SignInRequest } from '#issuer/people/sign-in.ts'
 import { checkWish } from '#issuer/people/tokens.ts'
 import { AppError, type FieldViolation, invalid } from '#lib/errors.ts'
 
@@ -23,7 +23,7 @@ export function readRedirect(text: string | null): URL | undefined {
  * Reads the request of a program. Throws INVALID_ARGUMENT, without a redirect to the program, since its redirect URL may be
  * invalid too.
  */
-export function readOAuth(issuer: string, query: URLSearchParams): Asked {
+export function readOAuth(issuer: string, query: URLSearchParams): SignInRequest {
   const problems: FieldViolation[] = []
   const addProblem = (field: string, description: string) => problems.push({ field, description })
   const exit = query.get('exit')
@@ -37,7 +37,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   if (first) throw invalid(first, ...more)
 
   const audiences = query.getAll('audience').flatMap((one) => one.split(',').filter((text) => text !== ''))
-  const asked: Asked = {
+  const asked: SignInRequest = {
     exit: 'redirect',
     to: redirect!.href,
     // Decodes the scopes again, since clients escape them twice.
@@ -67,7 +67,7 @@ const maxNonce = 512
  * Reads a request for a code (RFC 6749, 4.1.1, with S256 of RFC 7636). Throws INVALID_ARGUMENT if the redirect URL is not on the
  * person's machine. All other problems are returned as an OAuth error for the program.
  */
-export function readCodeRequest(app: App, issuer: string, query: URLSearchParams): Asked | CodeRefusal {
+export function readCodeRequest(app: App, issuer: string, query: URLSearchParams): SignInRequest | CodeRefusal {
   for (const name of ['client_id', 'redirect_uri', 'state', 'idp_id', 'connection', 'invite']) {
     if (query.getAll(name).length > 1) throw invalid({ field: name, description: 'must be given only once' })
   }
@@ -95,7 +95,7 @@ function refusalOf(error: unknown): OAuthRefusal {
   return new OAuthRefusal('invalid_request', error.message)
 }
 
-type CodeWish = Omit<Asked, 'to' | 'code'> & { wish: ClientWish }
+type CodeWish = Omit<SignInRequest, 'to' | 'code'> & { wish: ClientWish }
 
 function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
   const prompts = (query.get('prompt') ?? '').split(' ')
@@ -117,7 +117,11 @@ function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
   }
 }
 
-function codeOf(query: URLSearchParams, clientId: string, state: string): Omit<NonNullable<Asked['code']>, 'asked'> {
+function codeOf(
+  query: URLSearchParams,
+  clientId: string,
+  state: string,
+): Omit<NonNullable<SignInRequest['code']>, 'asked'> {
   const [only] = ['request', 'request_uri'].filter((name) => query.has(name))
   if (only) throw new OAuthRefusal(`${only}_not_supported`, `${only} is not supported`)
   if (query.get('response_type') !== 'code') {

@@ -15,12 +15,12 @@ import {
 } from '#issuer/people/providers.ts'
 import { logOutBackChannel, signOutQuietly } from '#issuer/people/sessions.ts'
 import {
-  type Asked,
   callbackPath,
   finishSignIn,
   forPage,
   newSecret,
   SignInFailed,
+  type SignInRequest,
   startSignIn,
 } from '#issuer/people/sign-in.ts'
 import { invalid, retryHeaders } from '#lib/errors.ts'
@@ -96,7 +96,7 @@ async function beginSignIn(arrival: HttpArrival): Promise<void> {
 }
 
 /** Redirects to the provider of the request. If the request has an invite, first asks the person to accept it. */
-async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked: Asked): Promise<void> {
+async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked: SignInRequest): Promise<void> {
   const provider = await chooseProvider(arrival, query)
   if (!provider) return sendProviderChoice(arrival)
   const invite = query.get('invite') ?? ''
@@ -121,7 +121,7 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
  * Asks for a click if another site has led the browser here. Otherwise the person might be signed in unnoticed: a provider may
  * ask nothing, and the program's session may last for months.
  */
-function sendLoopbackQuestion(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
+function sendLoopbackQuestion(arrival: HttpArrival, query: URLSearchParams, { to }: SignInRequest): void {
   const body = html`<p>Another website has sent you here. If you continue, a program on this machine that listens at
 <bdi>${new URL(to).host}</bdi> can act as you for up to three months.</p>
 <p>Authorize the program only if you have just started it yourself.</p>
@@ -194,7 +194,7 @@ const attemptSeconds = 10 * 60
 export async function sendToProvider(
   arrival: HttpArrival,
   provider: SignInProvider,
-  asked: Asked,
+  asked: SignInRequest,
   more: { invite: string; hint: string },
 ): Promise<void> {
   const browser = readCookie(arrival, 'pinfold-signin') ?? newSecret()

@@ -1,6 +1,6 @@
 // Checkpoints in a bucket, as objects `pinfold-checkpoints/<name>`. Writes are conditional, and the version of a text is the
 // ETag.
-import { type CheckpointStore, checkpointFolder, StoreAway, type StoredCheckpoint } from '../blobs.ts'
+import { type CheckpointStore, checkpointFolder, type StoredCheckpoint, StoreUnavailable } from '../blobs.ts'
 import { type Ask, type Client, Refused } from './client.ts'
 import { listObjects } from './sweep.ts'
 
@@ -97,5 +97,5 @@ function isConflict(error: unknown): boolean {
 
 /** True if the bucket answered a conditional write with HTTP 501: it does not support such writes. */
 function isUnknown(error: unknown): boolean {
-  return error instanceof StoreAway && error.cause instanceof Refused && error.cause.status === 501
+  return error instanceof StoreUnavailable && error.cause instanceof Refused && error.cause.status === 501
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StoreAway } from '../blobs.ts'
+import { StoreUnavailable } from '../blobs.ts'
 import { parseBucket } from './bucket.ts'
 import { type ClientOptions, createClient } from './client.ts'
 import type { CredentialSource } from './credentials.ts'
@@ -30,13 +30,13 @@ async function scene(answer: RequestListener, options: ClientOptions = {}, sourc
 
 const get = { operation: 'GetObject', method: 'GET', key: 'c/00/y', retries: 0 } as const
 const head = { operation: 'HeadObject', method: 'HEAD', key: 'c/00/y', retries: 0 } as const
-const isBusy = (error: Error) => error instanceof StoreAway && error.reason === 'TOO_BUSY'
+const isBusy = (error: Error) => error instanceof StoreUnavailable && error.reason === 'TOO_BUSY'
 
 test('fails to sign a URL without credentials, and the error contains no secrets', async () => {
   const none = { get: () => Promise.reject(new Error('secret')), forget() {} }
   const client = createClient(parseBucket('s3://blobs'), none)
   await assert.rejects(client.addressOf('c/00/x', new Date(0), 300), (error: Error) => {
-    assert.ok(error instanceof StoreAway)
+    assert.ok(error instanceof StoreUnavailable)
     return !error.message.includes('secret')
   })
   client.close()
@@ -65,7 +65,7 @@ for (const status of [400, 403]) {
     // If new credentials do not help either, the client does not request credentials for each request.
     served = 0
     for (const keys of [['key2', 'key3'], ['key3'], ['key3']]) {
-      await assert.rejects(client.ask(head), (error: Error) => error instanceof StoreAway && !isBusy(error))
+      await assert.rejects(client.ask(head), (error: Error) => error instanceof StoreUnavailable && !isBusy(error))
       assert.deepEqual([asked.splice(0), client.isUp()], [keys, false])
     }
     served = 3

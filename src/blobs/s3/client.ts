@@ -4,7 +4,7 @@ import { Agent as TlsAgent } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isBusy } from '#lib/errors.ts'
 import { createMemory } from '#lib/scheduling/memory.ts'
-import { ContentTooLarge, StoreAway, StoreFull } from '../blobs.ts'
+import { ContentTooLarge, StoreFull, StoreUnavailable } from '../blobs.ts'
 import type { Observe, Operation, results } from '../operations.ts'
 import type { Bucket } from './bucket.ts'
 import type { CredentialSource } from './credentials.ts'
@@ -53,15 +53,15 @@ class Unexplained extends Error {
 export type Client = {
   readonly bucket: Bucket
   /**
-   * Sends a request and reads the whole response. Throws Refused if the bucket refuses the request. Throws StoreAway if the
+   * Sends a request and reads the whole response. Throws Refused if the bucket refuses the request. Throws StoreUnavailable if the
    * bucket is unreachable or denies access.
    */
   ask(ask: Ask): Promise<Answer>
   /**
-   * Reserves a connection for reading. Rejects with StoreAway (`TOO_BUSY`) if no connection becomes free in time. Rejects if the
+   * Reserves a connection for reading. Rejects with StoreUnavailable (`TOO_BUSY`) if no connection becomes free in time. Rejects if the
    * signal is aborted.
    */
-  turn(lane: Turn['lane'], signal: AbortSignal): Promise<Turn>
+  turn(pool: Turn['pool'], signal: AbortSignal): Promise<Turn>
   /** Like `ask`, but returns the response with its body unread. The caller reads the body before it frees the connection. */
   open(ask: Ask, turn: Turn): Promise<IncomingMessage>
   /** True if the bucket answered the last request. */
@@ -73,7 +73,7 @@ export type Client = {
    * `clock` may be behind.
    */
   isClockSure(): boolean
-  /** Signed URL for reading an object, valid for a number of seconds. Throws StoreAway if there are no credentials. */
+  /** Signed URL for reading an object, valid for a number of seconds. Throws StoreUnavailable if there are no credentials. */
   addressOf(key: string, at: Date, seconds: number): Promise<string>
   close(): void
 }
@@ -117,39 +117,39 @@ const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequire
  * Connection pools: for writes, for other requests, for reads of this server, and for reads that are streamed to clients. A full
  * pool does not delay requests of other pools.
  */
-type Lane = 'written' | 'asked' | Turn['lane']
+type PoolName = 'written' | 'asked' | Turn['pool']
 
 /** Reserved connection for reading. Call `free` once. */
-export type Turn = { lane: 'read' | 'streamed'; free(): void }
+export type Turn = { pool: 'read' | 'streamed'; free(): void }
 
 const isUnexplained = ({ method }: Ask, status: number): boolean => method === 'HEAD' && [400, 403].includes(status)
 
 const isReading = ({ method }: Ask): boolean => method === 'GET' || method === 'HEAD'
 
 /** Connection pools with a limited wait. The HTTP agent alone would wait without a limit, even if the client has disconnected. */
-function createLanes(isTls: boolean, { connections = mostConnections, waitMs = connectionWaitMs }: ClientOptions) {
+function createPools(isTls: boolean, { connections = mostConnections, waitMs = connectionWaitMs }: ClientOptions) {
   const open = () => ({
     agent: isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true }),
     room: createMemory(connections, {
       waitMs,
       crowded: 'all connections to the bucket are in use; try again',
-      refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
+      refusal: (why) => new StoreUnavailable(why, { reason: 'TOO_BUSY' }),
     }),
   })
-  const lanes: Record<Lane, ReturnType<typeof open>> = {
+  const pools: Record<PoolName, ReturnType<typeof open>> = {
     written: open(),
     asked: open(),
     read: open(),
     streamed: open(),
   }
   return {
-    agentOf: (lane: Lane) => lanes[lane].agent,
-    async take(lane: Lane, signal: AbortSignal) {
+    agentOf: (pool: PoolName) => pools[pool].agent,
+    async take(pool: PoolName, signal: AbortSignal) {
       signal.throwIfAborted()
-      return lanes[lane].room.reserve(1, signal)
+      return pools[pool].room.reserve(1, signal)
     },
     close: () => {
-      for (const { agent } of Object.values(lanes)) agent.destroy()
+      for (const { agent } of Object.values(pools)) agent.destroy()
     },
   }
 }
@@ -174,7 +174,7 @@ function createClock(monotonic: () => number) {
 function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
   const { monotonic = () => performance.now() } = options
   const signer = createSigner(bucket.region)
-  const lanes = createLanes(bucket.origin.startsWith('https:'), options)
+  const pools = createPools(bucket.origin.startsWith('https:'), options)
   const { host } = new URL(bucket.origin)
   const clock = createClock(monotonic)
   /** New credentials with which a HEAD request was refused too. So later refusals do not cause another renewal. */
@@ -183,11 +183,11 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
   const pathOf = (key: string | undefined): string =>
     key === undefined ? bucket.path || '/' : encodePath(`${bucket.path}/${bucket.prefix}${key}`)
 
-  const send = async (ask: Ask, given: Credentials, by: Lane | Turn): Promise<IncomingMessage> => {
-    if (typeof by !== 'string') return sendSigned(ask, given, { agent: lanes.agentOf(by.lane) })
-    const turn = await lanes.take(by, ask.signal ?? new AbortController().signal)
+  const send = async (ask: Ask, given: Credentials, by: PoolName | Turn): Promise<IncomingMessage> => {
+    if (typeof by !== 'string') return sendSigned(ask, given, { agent: pools.agentOf(by.pool) })
+    const turn = await pools.take(by, ask.signal ?? new AbortController().signal)
     try {
-      return await sendSigned(ask, given, { agent: lanes.agentOf(by), closed: turn.free })
+      return await sendSigned(ask, given, { agent: pools.agentOf(by), closed: turn.free })
     } catch (error) {
       turn.free()
       throw error
@@ -215,7 +215,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
   }
 
   return {
-    take: lanes.take,
+    take: pools.take,
     async try<T>({ ask, by, take, isSecond }: Try<T>): Promise<T> {
       const given = await credentials.get()
       const res = await send(ask, given, by)
@@ -243,11 +243,11 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
       const unsigned = { method: 'GET', host: new URL(bucket.publicOrigin).host, path, query: [], headers: {} }
       return `${bucket.publicOrigin}${path}?${signer.queryFor(unsigned, await credentials.get(), seconds, at)}`
     },
-    close: lanes.close,
+    close: pools.close,
   }
 }
 
-type Try<T> = { ask: Ask; by: Lane | Turn; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
+type Try<T> = { ask: Ask; by: PoolName | Turn; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
 
 /**
  * Converts a refusal because of a full store or too large content to the error of all blob stores. Undefined for other refusals.
@@ -265,7 +265,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
   const tries = createTries(bucket, credentials, options)
   let up = true
 
-  const run = async <T>(ask: Ask, by: Lane | Turn, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
+  const run = async <T>(ask: Ask, by: PoolName | Turn, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
     // While the bucket is unavailable, requests are not retried.
     const most = up ? (ask.retries ?? retries) : 0
     let isSecond = false
@@ -287,7 +287,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
           if (up) throw full ?? error
           // Our requests are valid, so the credentials, the bucket name or the region must be wrong.
-          throw new StoreAway(`the bucket refused the request: ${error.message}`, { cause: error })
+          throw new StoreUnavailable(`the bucket refused the request: ${error.message}`, { cause: error })
         }
         if (isBusy(error)) {
           ended('busy')
@@ -306,7 +306,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
         }
         ended('away')
         up = false
-        throw new StoreAway('the bucket is unavailable', { cause: error })
+        throw new StoreUnavailable('the bucket is unavailable', { cause: error })
       }
     }
   }
@@ -324,11 +324,11 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
         }
         return { status: res.statusCode!, headers: res.headers, text }
       }),
-    async turn(lane, signal) {
+    async turn(pool, signal) {
       const began = performance.now()
       try {
-        const { free } = await tries.take(lane, signal)
-        return { lane, free }
+        const { free } = await tries.take(pool, signal)
+        return { pool, free }
       } catch (error) {
         if (isBusy(error)) observe('GetObject', 'busy', (performance.now() - began) / 1000)
         throw error
@@ -340,7 +340,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
     isClockSure: tries.clock.isSure,
     addressOf: (key, at, seconds) =>
       tries.addressOf(key, at, seconds).catch((cause: unknown) => {
-        throw new StoreAway('there are no credentials for the bucket', { cause })
+        throw new StoreUnavailable('there are no credentials for the bucket', { cause })
       }),
     close: tries.close,
   }

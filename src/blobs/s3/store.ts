@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Newest } from '#lib/caches/newest.ts'
 import { createMemory } from '#lib/scheduling/memory.ts'
 import type { Blobs } from '../blobs.ts'
-import { ContentMissing, StoreAway } from '../blobs.ts'
+import { ContentMissing, StoreUnavailable } from '../blobs.ts'
 import type { Observe } from '../operations.ts'
 import type { Bucket } from './bucket.ts'
 import { s3Checkpoints } from './checkpoints.ts'
@@ -51,7 +51,7 @@ export async function openBucket(
   const memory = createMemory(memoryBytes, {
     waitMs: memoryWaitMs,
     crowded: 'too many uploads to the bucket are in progress',
-    refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
+    refusal: (why) => new StoreUnavailable(why, { reason: 'TOO_BUSY' }),
   })
   const known = createPresence(monotonic)
   const readId = async (): Promise<string | undefined> => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMemory } from '#lib/scheduling/memory.ts'
-import { ContentTooLarge, StoreAway } from '../blobs.ts'
+import { ContentTooLarge, StoreUnavailable } from '../blobs.ts'
 import type { Client } from './client.ts'
 import { createUpload, pieceBytes } from './upload.ts'
 
@@ -17,7 +17,7 @@ test('refuses content with more parts than a bucket accepts before sending a req
   const memory = createMemory(mebibyte, {
     waitMs: 1,
     crowded: 'too many',
-    refusal: (why) => new StoreAway(why),
+    refusal: (why) => new StoreUnavailable(why),
   })
   const begin = (expected: number) => () => createUpload({} as Client, memory, 'c/00', expected, '')
   assert.throws(begin(10_000 * 64 * mebibyte + 1), ContentTooLarge)

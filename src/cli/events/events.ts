@@ -7,7 +7,7 @@ import type { ApiReader } from '../framework/api-reader.ts'
 import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
-import { actorsOf, NothingNamed } from '../framework/names.ts'
+import { actorsOf, NameNotFound } from '../framework/names.ts'
 import { plain } from '../framework/plain-text.ts'
 import { sessionOptions } from '../framework/session.ts'
 
@@ -70,7 +70,7 @@ async function pathOf(api: ApiReader, { webhook }: Options): Promise<string> {
   if (found === undefined) {
     const hint = 'pinfold webhooks list lists webhooks'
     const why = 'it does not exist, or you do not have access to it'
-    throw new NothingNamed(`no webhook ${plain(given)} was found: ${why}\n${hint}`)
+    throw new NameNotFound(`no webhook ${plain(given)} was found: ${why}\n${hint}`)
   }
   if (others.length === 0) return `${base}/${found}`
   const uids = [found, ...others].join('\n')

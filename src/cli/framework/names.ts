@@ -13,8 +13,8 @@ const idsPerRequest = 50
 const shownNames = 10
 
 /** Error for a name that no visible resource has. */
-export class NothingNamed extends CliError {
-  override name = 'NothingNamed'
+export class NameNotFound extends CliError {
+  override name = 'NameNotFound'
   constructor(message: string) {
     super(exitCodes.failed, message)
   }
@@ -40,7 +40,7 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
   } catch (error) {
     // A caller may have access to a folder and not to the groups above it. Such a caller can still use the full path of the
     // folder.
-    const folder = error instanceof NothingNamed && folders.length > 0 ? await folderOf(api, given) : undefined
+    const folder = error instanceof NameNotFound && folders.length > 0 ? await folderOf(api, given) : undefined
     if (folder === undefined) throw error
     return folder
   }
@@ -49,7 +49,7 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
     const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name, 'uidp.children_of': uid }, 1)
     if (!items[0]) {
       const hint = `to list the folders: pinfold folders list --in ${path}`
-      throw new NothingNamed(`there is no folder ${name} in ${path} that you can see\n${hint}`)
+      throw new NameNotFound(`there is no folder ${name} in ${path} that you can see\n${hint}`)
     }
     uid = items[0].uid
     path += `/${name}`
@@ -82,7 +82,7 @@ export async function organizationOf(api: Lists, name: string): Promise<string> 
   const query = { name, 'uidp.in_root': 'true' }
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', query, 1)
   if (items[0]) return items[0].uid
-  throw new NothingNamed(await noOrganization(api, name))
+  throw new NameNotFound(await noOrganization(api, name))
 }
 
 async function noOrganization(api: Lists, name: string): Promise<string> {
@@ -137,7 +137,7 @@ export function onlyOf(
   if (!found) {
     const where = at < 0 ? '' : ` in ${given.slice(0, at)}`
     const hint = `to list the ${words[1]}: ${list ?? `pinfold ${words[1].replaceAll(' ', '-')} list`}`
-    throw new NothingNamed(`there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
+    throw new NameNotFound(`there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
   }
   if (others.length === 0) return found.uid
   const lines = items.map(({ uid }) => uid).join('\n')
@@ -234,5 +234,5 @@ export function asListed<T extends { uid: string }>(
 
 /** Returns undefined for the error that nothing has the name, and throws other errors. */
 export function unlessNothing(error: unknown): undefined {
-  if (!(error instanceof NothingNamed)) throw error
+  if (!(error instanceof NameNotFound)) throw error
 }

@@ -37,7 +37,7 @@ type Issuer = Pick<App, 'db' | 'keyring' | 'clock'>
 type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean; url: OperatorApi['url'] }
 
 /**
- * Runs `work` with the operator's rights, and closes everything afterwards. With `served`, throws NothingServed if no server has
+ * Runs `work` with the operator's rights, and closes everything afterwards. With `served`, throws NeverServed if no server has
  * ever run on the data folder or the database. Nothing is created then.
  */
 export async function withOperator<T>(
@@ -77,8 +77,8 @@ export async function withOperator<T>(
 }
 
 /** Error for a data folder or database on which no server has ever run. Most often the user meant another one. */
-export class NothingServed extends CliError {
-  override name = 'NothingServed'
+export class NeverServed extends CliError {
+  override name = 'NeverServed'
   constructor({ database, data }: Config, why: string) {
     const start = database === '' ? `pinfold serve --data ${data}` : 'pinfold serve'
     const hint = `start the server with ${start}, or give the data folder of the running server with --data`
@@ -89,7 +89,7 @@ export class NothingServed extends CliError {
 async function requireServed(config: Config): Promise<void> {
   const { notServedYet } = await import('#open-database.ts')
   const why = await notServedYet(config)
-  if (why !== undefined) throw new NothingServed(config, why)
+  if (why !== undefined) throw new NeverServed(config, why)
 }
 
 /** URL of another running server that uses the same database. Undefined if there is none. */
@@ -115,7 +115,7 @@ type OperatorToken = {
 export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
   const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
   const where = config.database === '' ? `the data folder ${config.data}` : 'the database'
-  const none = (why: string) => new NothingServed(config, why)
+  const none = (why: string) => new NeverServed(config, why)
   const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
   const app = await openIssuer(config).catch((error: Error) => {
     throw error.name === 'NotServedYet' ? none(error.message) : error

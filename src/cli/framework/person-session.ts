@@ -6,7 +6,7 @@ import { CliError, exitCodes, failure } from './cli-error.ts'
 import { withLock } from './file-lock.ts'
 import { lockOfPerson, type Person, readPerson, removePerson, type UserFiles, writePerson } from './user-files.ts'
 
-export type Wish = {
+export type TokenRequest = {
   audiences: readonly string[]
   scopes?: readonly string[]
   capabilities?: readonly string[]
@@ -19,7 +19,7 @@ export type Wish = {
 export async function refreshPerson(
   files: UserFiles,
   api: string,
-  wish: Wish,
+  wish: TokenRequest,
   { kept, keep }: { kept: () => string | undefined; keep: (token: string) => void },
 ): Promise<string> {
   return withLock(lockOfPerson(files, api), async () => {
@@ -33,7 +33,7 @@ export async function refreshPerson(
   })
 }
 
-async function useRefreshToken(files: UserFiles, person: Person, wish: Wish): Promise<string> {
+async function useRefreshToken(files: UserFiles, person: Person, wish: TokenRequest): Promise<string> {
   const url = new URL('/sts/exchange_refresh_token', person.api)
   for (const audience of wish.audiences) url.searchParams.append('aud', audience)
   for (const scope of wish.scopes ?? []) url.searchParams.append('scopes', scope)

@@ -5,7 +5,7 @@ import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-t
 import { ApiError, checkToken, send } from './api-client.ts'
 import { CliError, exitCodes, failure } from './cli-error.ts'
 import type { OptionSpec, Options, Terminal } from './command.ts'
-import { refreshPerson, type Wish } from './person-session.ts'
+import { refreshPerson, type TokenRequest } from './person-session.ts'
 import { plain } from './plain-text.ts'
 import { readPreferences } from './preferences.ts'
 import {
@@ -141,7 +141,7 @@ export async function outsideToken(terminal: Terminal, { api, identityToken }: S
 export async function exchange(
   { api, identity }: Pick<Session, 'api' | 'identity'>,
   outside: OutsideToken,
-  asked: Wish,
+  asked: TokenRequest,
 ): Promise<string> {
   if (identity === '') throw notSignedIn()
   const url = new URL('/sts/exchange', api)
@@ -189,7 +189,7 @@ async function personToken(terminal: Terminal, session: Session, audience: strin
 }
 
 /** Creates a token with the requested limits. Does not store the token. */
-export async function narrowedToken(terminal: Terminal, session: Session, wish: Wish): Promise<string> {
+export async function narrowedToken(terminal: Terminal, session: Session, wish: TokenRequest): Promise<string> {
   if (!session.isPerson) return exchange(session, await outsideToken(terminal, session), wish)
   return refreshPerson(session.files, session.api, wish, { kept: () => undefined, keep: () => {} })
 }

@@ -15,7 +15,7 @@ import {
   type Terminal,
 } from './command.ts'
 import { listCommand } from './list-command.ts'
-import { actorsOf, NothingNamed, namesOf } from './names.ts'
+import { actorsOf, NameNotFound, namesOf } from './names.ts'
 import {
   confirm,
   type Item,
@@ -249,7 +249,7 @@ export async function unlessMissing(
     await remove()
   } catch (error) {
     const missing =
-      error instanceof NothingNamed || (error instanceof ApiError && error.code === codes.NOT_FOUND.number)
+      error instanceof NameNotFound || (error instanceof ApiError && error.code === codes.NOT_FOUND.number)
     if (allowMissing !== true || !missing) throw error
     terminal.say('Nothing was deleted: it does not exist')
   }

@@ -3,7 +3,7 @@ import { exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { findIdentity } from '../framework/names.ts'
 import { plain, table } from '../framework/plain-text.ts'
-import { placeNamed } from '../registry/rules.ts'
+import { scopeNamed } from '../registry/rules.ts'
 
 type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
 type GroupRole = Binding & { externalGroupId?: string; provisioned?: boolean }
@@ -38,7 +38,7 @@ export const explain = apiCommand({
   ],
   async run(api, options, terminal) {
     const [place, capability] = [String(options.in), String(options.capability)]
-    const uid = await placeNamed(api, place)
+    const uid = await scopeNamed(api, place)
     const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.member)), capability })
     const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
     const allowed = found.allowed === true

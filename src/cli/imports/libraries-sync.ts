@@ -98,7 +98,7 @@ async function fetchAll(source: LibrarySource, names: readonly string[], remedia
   const found: (ImportRecord | Problem | undefined)[] = []
   const queue = names.entries()
   let stopped = false
-  const lane = async () => {
+  const worker = async () => {
     for (const [i, name] of queue) {
       if (stopped) return
       try {
@@ -109,7 +109,7 @@ async function fetchAll(source: LibrarySource, names: readonly string[], remedia
       }
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, lane))
+  await Promise.all(Array.from({ length: atOnce }, worker))
   return found.filter((one) => one !== undefined)
 }
 

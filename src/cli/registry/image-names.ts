@@ -5,7 +5,7 @@ import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure, usageError } from '../framework/cli-error.ts'
-import { NothingNamed } from '../framework/names.ts'
+import { NameNotFound } from '../framework/names.ts'
 import { registryOf } from '../framework/session.ts'
 
 export type Repo = { uid: string; name: string; description: string; updateTime: string }
@@ -67,7 +67,7 @@ export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<M
 export async function findImage(api: ApiReader, path: string): Promise<string> {
   const found = await findImageIfVisible(api, path)
   if (found !== undefined) return found
-  throw new NothingNamed(
+  throw new NameNotFound(
     `no image ${path} was found at ${registryOf(api.session)}: it does not exist, or you do not have access to it\npinfold images list lists the images that you can see`,
   )
 }

@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from '../framework/verbs.ts'
 import { planCommands } from './kept/retention-plans.ts'
-import { endedOption, placeNamed, ruleNamed } from './rules.ts'
+import { endedOption, ruleNamed, scopeNamed } from './rules.ts'
 
 const place: OptionSpec = {
   flags: '--in <scope>',
@@ -40,7 +40,7 @@ const where = ({ uid }: Item, names: Names): string => names.path(groupAbove(uid
 const common = {
   word: 'RULE',
   json: v1(),
-  parent: placeNamed,
+  parent: scopeNamed,
   mentions: ({ uid }: Item) => ({ groups: [groupAbove(uid)], repos: [groupAbove(uid)] }),
   at: (item: Item & { name?: string }, names: Names) => `${where(item, names)}/${item.name || item.uid}`,
 } as const
@@ -242,7 +242,7 @@ const quarantineMade = apiCommand({
     outputOf(oneFormats),
   ],
   async run(api, options) {
-    const parent = await placeNamed(api, String(options.in))
+    const parent = await scopeNamed(api, String(options.in))
     const body = { digest: options.digest, reason: options.reason }
     const made = (await api.call('POST', `${quarantined.path}/${parent}:quarantine`, body)) as Mark
     return shownOne(api, quarantined, made)

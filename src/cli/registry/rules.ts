@@ -11,7 +11,7 @@ import {
   groupAbove,
   groupOf,
   type Kind,
-  NothingNamed,
+  NameNotFound,
   onlyOf,
   unlessNothing,
 } from '../framework/names.ts'
@@ -36,11 +36,11 @@ export async function scopeOf(api: ApiReader, options: Options): Promise<string 
   const given = String(options.in)
   if (options.scopeKind === 'group') return groupOf(api, given)
   if (options.scopeKind === 'image') return findImage(api, imageNameOf(given, registryOf(api.session)).path)
-  return placeNamed(api, given)
+  return scopeNamed(api, given)
 }
 
 /** Uid of a repository or a group from its path. Throws a usage error if a folder and a repository have the path. */
-export async function placeNamed(api: ApiReader, text: string): Promise<string> {
+export async function scopeNamed(api: ApiReader, text: string): Promise<string> {
   const registry = `${registryOf(api.session)}/`
   const given = text.startsWith(registry) ? text.slice(registry.length) : text
   const repo = given.includes('/') ? await findImageIfVisible(api, given) : undefined
@@ -51,10 +51,10 @@ export async function placeNamed(api: ApiReader, text: string): Promise<string> 
     throw usageError(`${given} is the path of a folder and of a repository\n${next}`)
   }
   return groupOf(api, given).catch((error: unknown) => {
-    if (!(error instanceof NothingNamed && given.includes('/'))) throw error
+    if (!(error instanceof NameNotFound && given.includes('/'))) throw error
     const hint = 'pinfold folders list and pinfold repos list show the folders and repositories that you can see'
     const why = 'it does not exist, or you do not have access to it'
-    throw new NothingNamed(`no folder or repository ${given} was found: ${why}\n${hint}`)
+    throw new NameNotFound(`no folder or repository ${given} was found: ${why}\n${hint}`)
   })
 }
 
@@ -73,7 +73,7 @@ export const ruleNamed =
     const wanted = given.slice(at + 1)
     // A rule may have no name, so an empty name must not find these rules.
     checkNamed(given, kind.words[0])
-    const scope_uid = at < 0 ? undefined : await placeNamed(api, given.slice(0, at))
+    const scope_uid = at < 0 ? undefined : await scopeNamed(api, given.slice(0, at))
     const { items } = await api.list<{ uid: string; name?: string }>(kind.path, kind.member, { scope_uid }, looked)
     const called = items.filter(({ name }) => name === wanted)
     return onlyOf(

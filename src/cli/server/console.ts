@@ -1,6 +1,6 @@
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 import type { Command } from '../framework/command.ts'
-import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { NeverServed, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 
 export const consoleLink: Command = {
   details: `The link works once, within 5 minutes, in the browser that opens it first. The session in the console ends after one hour.
@@ -19,7 +19,7 @@ ${operatorDetails}`,
       },
       { served: true },
     ).catch((error: unknown) => {
-      if (!(error instanceof NothingServed)) throw error
+      if (!(error instanceof NeverServed)) throw error
       return undefined
     })
     if (link === undefined)

@@ -1,7 +1,7 @@
+import { reencryptRows } from '#db/encrypted-rows.ts'
 import { writeFact } from '#db/facts.ts'
-import { resealRows } from '#db/sealed-rows.ts'
 import { parseMasterKey, promoteMasterKey, stageMasterKey } from '#lib/crypto/master-key.ts'
-import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
+import { createSecretCipher, type SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { openExisting } from '#open-database.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
@@ -28,17 +28,17 @@ If the command is interrupted, run it again. You can also start the server: it u
     }
     await using opened = new AsyncDisposableStack()
     // Without a database, the folder for the lock must not be created.
-    const { db, sealer } = opened.adopt(await openExisting(config), (one) => one.close())
+    const { db, cipher } = opened.adopt(await openExisting(config), (one) => one.close())
     const stopped = opened.adopt(await requireStopped(db, config), (one) => one.release())
 
-    const next = createSealer(inFile ? stageMasterKey(config.data) : parseMasterKey(config.masterKeyNew))
-    if (next.fingerprint === sealer.fingerprint) {
+    const next = createSecretCipher(inFile ? stageMasterKey(config.data) : parseMasterKey(config.masterKeyNew))
+    if (next.fingerprint === cipher.fingerprint) {
       terminal.print(
         'the secrets are already encrypted with PINFOLD_MASTER_KEY_NEW; set PINFOLD_MASTER_KEY to this key',
       )
       return exitCodes.ok
     }
-    const count = await reseal(stopped, sealer, next)
+    const count = await reseal(stopped, cipher, next)
     const kept = inFile ? promoteMasterKey(config.data) : undefined
     terminal.print(`encrypted ${count} secrets with the new master key`)
     terminal.print(
@@ -53,9 +53,9 @@ If the command is interrupted, run it again. You can also start the server: it u
 /**
  * Encrypts all secrets with the new key, and stores the key's fingerprint in the same transaction. Returns the number of secrets.
  */
-function reseal(stopped: Stopped, from: Sealer, to: Sealer): Promise<number> {
+function reseal(stopped: Stopped, from: SecretCipher, to: SecretCipher): Promise<number> {
   return stopped.tx(async (tx) => {
-    const count = await resealRows(tx, from, to)
+    const count = await reencryptRows(tx, from, to)
     await writeFact(tx, 'master_key', to.fingerprint)
     return count
   })

@@ -11,11 +11,11 @@ run only with --finish. Use --finish when all servers run this version, and none
   ],
   async run(terminal, options) {
     const config = configOf(terminal, options)
-    const { openDatabase, ServerThere } = await import('#open-database.ts')
+    const { openDatabase, ServerRunning } = await import('#open-database.ts')
     const show = (id: string, rows: number) => terminal.status?.(rows === 0 ? `${id} …` : `${id}: ${rows} rows …`)
     const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate', show)
       .catch((error: unknown) => {
-        throw error instanceof ServerThere ? new CliError(exitCodes.unavailable, error.message, error) : error
+        throw error instanceof ServerRunning ? new CliError(exitCodes.unavailable, error.message, error) : error
       })
       .finally(() => terminal.status?.(''))
     await opened.close()

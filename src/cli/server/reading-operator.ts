@@ -8,7 +8,7 @@ PINFOLD_TOKEN is set, and no data folder or database is given, calls that server
 With a database URL, opens the database, or calls the server of PINFOLD_API.`
 
 /**
- * Runs `work` with the operator's rights, as `withOperator` does. Throws NothingServed if no server has ever run on the data
+ * Runs `work` with the operator's rights, as `withOperator` does. Throws NeverServed if no server has ever run on the data
  * folder.
  */
 export async function withReadingOperator<T>(

@@ -194,7 +194,7 @@ function isWritableFolder(place: string): boolean {
  * Throws unless this server fits the database and its other servers. This server is already announced in the database. So a
  * server that starts later, or a command that replaces the master key or deletes data, notices it.
  */
-async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise<void> {
+async function checkPlace({ db, config, cipher }: App, { url }: Server): Promise<void> {
   // Another server may have run migrations after the database was opened and before this server was announced.
   await requireKnown(db, migrationIds())
   // Tokens contain the URL, so all servers of a database must have the same URL. It may change only while no other server runs.
@@ -204,7 +204,7 @@ async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise
       `another server uses this database with the URL ${other.url}, and this one has ${url}; give both the same PINFOLD_URL, or stop the other one first`,
     )
   }
-  if ((await readFact(db, 'master_key')) !== sealer.fingerprint) {
+  if ((await readFact(db, 'master_key')) !== cipher.fingerprint) {
     throw new Error('the master key was replaced while the server started; start the server again with the new key')
   }
 }

@@ -27,8 +27,8 @@ if that is not set, the last URL of the server. No sign-in is needed, so protect
     ])
     const app = await openIssuer(config).catch(async (error: Error) => {
       if (error.name !== 'NotServedYet') throw error
-      const { NothingServed } = await import('../framework/operator.ts')
-      throw new NothingServed(config, error.message)
+      const { NeverServed } = await import('../framework/operator.ts')
+      throw new NeverServed(config, error.message)
     })
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     const given = options.identity as string | undefined
@@ -63,12 +63,12 @@ async function identityNamed(
     const { identityExists } = await import('#domains/iam/identities/identities.service.ts')
     return (await identityExists(db, given)) ? given : undefined
   }
-  const [{ listsOf, withOperator }, { findIdentity, NothingNamed }] = await Promise.all([
+  const [{ listsOf, withOperator }, { findIdentity, NameNotFound }] = await Promise.all([
     import('../framework/operator.ts'),
     import('../framework/names.ts'),
   ])
   return withOperator(terminal, options, (api) => findIdentity(listsOf(api), given)).catch((error: unknown) => {
-    if (!(error instanceof NothingNamed)) throw error
+    if (!(error instanceof NameNotFound)) throw error
     return undefined
   })
 }

@@ -71,7 +71,7 @@ export function severityOfScore(score: number): number {
 }
 
 /** One entry of a scan report: a vulnerability in at most one package. */
-export type Said = {
+export type ReportEntry = {
   id: string
   aliases?: readonly string[]
   summary?: unknown
@@ -94,7 +94,7 @@ export class Findings {
   readonly #byId = new Map<string, FoundVulnerability>()
   #size = 0
 
-  add(said: Said): void {
+  add(said: ReportEntry): void {
     const names = [said.id, ...(said.aliases ?? [])]
     for (const name of names) {
       if (!/^[\x21-\x7e]{1,128}$/.test(name)) throw new Unreadable('DAMAGED', 'a vulnerability has no valid ID')
@@ -145,7 +145,7 @@ export class Findings {
     return one
   }
 
-  #package(one: FoundVulnerability, { purl, name, version }: NonNullable<Said['package']>): void {
+  #package(one: FoundVulnerability, { purl, name, version }: NonNullable<ReportEntry['package']>): void {
     const [called, of] = [this.#text(name, 512), this.#text(version, 512)]
     const url = this.#text(purl, 2048)
     const generic = `pkg:generic/${encodeURIComponent(called)}@${encodeURIComponent(of)}`
@@ -159,7 +159,7 @@ export class Findings {
   }
 
   /** Merges states of a fix. If one package has a fix and another has none, the vulnerability is fixed. */
-  #fix(one: FoundVulnerability, { state, versions }: Said['fix']): void {
+  #fix(one: FoundVulnerability, { state, versions }: ReportEntry['fix']): void {
     this.#into(one.fix.versions, versions, mostOf.versions)
     const weight = [fixes.unknown, fixes.wontFix, fixes.notFixed, fixes.fixed] as const
     if (weight.indexOf(state) > weight.indexOf(one.fix.state)) one.fix.state = state

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '#lib/errors.ts'
-import { Crowded, createCrowds, type Turn } from './crowds.ts'
+import { createCrowds, LockCrowded, type Turn } from './crowds.ts'
 
 const usual = { mostInside: 10, mostWaiting: 10, waitMs: 60_000 }
 
-function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined {
+function crowdedOf(turn: Turn, place: string, most: number): LockCrowded | undefined {
   try {
     turn.enter({ place, most })
     return undefined
   } catch (error) {
-    if (error instanceof Crowded) return error
+    if (error instanceof LockCrowded) return error
     throw error
   }
 }

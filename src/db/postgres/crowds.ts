@@ -8,7 +8,7 @@ import type { Meeting } from '../sql.ts'
  * Thrown when a transaction has to release its connection. It runs again once `Turn.wait` has resolved. Not an Error, since a
  * stack trace is never used and is expensive to create.
  */
-export class Crowded implements Meeting {
+export class LockCrowded implements Meeting {
   readonly place: string
   readonly most: number
 
@@ -26,11 +26,11 @@ export type Turn = {
    * Leaves all entered locks and waits for the full one. Rejects with UNAVAILABLE if too many transactions wait, or if this
    * transaction has waited too long in total. A transaction that needs two locks may wait for each of them repeatedly.
    */
-  wait(crowded: Crowded): Promise<void>
+  wait(crowded: LockCrowded): Promise<void>
   leave(): void
 }
 
-type Place = { inside: number; waiting: (() => void)[] }
+type LockUsers = { inside: number; waiting: (() => void)[] }
 
 export type Crowds = {
   /** Maximum number of running transactions, for all locks together. */
@@ -51,7 +51,7 @@ export function createCrowds({
   waitMs,
   monotonic = () => performance.now(),
 }: Crowds): () => Turn {
-  const places = new Map<string, Place>()
+  const places = new Map<string, LockUsers>()
   const everybody = { place: anywhere, most: mostInside }
 
   const leave = (name: string): void => {
@@ -73,7 +73,7 @@ export function createCrowds({
       const { place: name, most } = meeting
       if (held.has(name)) return
       const place = places.get(name) ?? { inside: 0, waiting: [] }
-      if (place.inside >= most || place.waiting.length > 0) throw new Crowded(meeting)
+      if (place.inside >= most || place.waiting.length > 0) throw new LockCrowded(meeting)
       place.inside++
       places.set(name, place)
       held.add(name)

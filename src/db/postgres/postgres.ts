@@ -7,7 +7,7 @@ import { createGuard } from '../guard.ts'
 import { compile, type Db, type Reader, type Sql, type Tx, type TxOptions } from '../sql.ts'
 import { isReadOnly } from '../unavailable.ts'
 import { type Connections, defaultTimes, openConnections, type Times } from './connections.ts'
-import { Crowded, createCrowds } from './crowds.ts'
+import { createCrowds, LockCrowded } from './crowds.ts'
 import { createFullDisk } from './full-disk.ts'
 import { pingWhileFull } from './ping.ts'
 import { noSession } from './pooler.ts'
@@ -75,7 +75,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
           if (options.meets) turn.enter(options.meets)
           return await withClient(connections, limit, (client) => transact(client, turn, work, options, limit))
         } catch (error) {
-          if (!(error instanceof Crowded)) throw error
+          if (!(error instanceof LockCrowded)) throw error
           await turn.wait(error)
         }
       }

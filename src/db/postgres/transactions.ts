@@ -6,7 +6,7 @@ import { changesOf, type createCommits } from '../changes.ts'
 import type { createGuard, Outcome } from '../guard.ts'
 import { type Change, retriedCommands, type Sql, type Tx, type TxOptions } from '../sql.ts'
 import type { Connections } from './connections.ts'
-import { Crowded, type Turn } from './crowds.ts'
+import { LockCrowded, type Turn } from './crowds.ts'
 import { codeOf, type TimeLimit } from './send.ts'
 
 const conflictRetries = 12
@@ -66,7 +66,7 @@ export function createTransactions(parts: Parts) {
           for (const callback of outcome.after) callback()
           return outcome.value
         }
-        if (outcome.stepError instanceof Crowded) throw outcome.stepError
+        if (outcome.stepError instanceof LockCrowded) throw outcome.stepError
         // The work may have wrapped a conflict error, so the error of the statement is checked too. A constraint error that the
         // work has replaced is intended, so it is not retried.
         const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)

@@ -12,14 +12,14 @@ import { createTermsGate } from './terms/terms-gate.ts'
 const mostTooLong = 1000
 
 export function openIam(ground: Ground, opening: AsyncDisposableStack): IamParts {
-  const { config, db, clock, monotonic, failures, sealer, eventTable } = ground
+  const { config, db, clock, monotonic, failures, cipher, eventTable } = ground
   const onError = (error: unknown) => failures.repeated('last use of identities could not be written', error)
   return {
     grants: createGrantCache(db, monotonic),
     sessions: createLiveSessions(db, config, monotonic),
     pushTokens: createLivePushTokens(db, { config, clock }, monotonic),
     lastSeen: opening.adopt(createLastSeen(db, onError), (open) => open.close()),
-    repeats: createRepeats(db, sealer, clock),
+    repeats: createRepeats(db, cipher, clock),
     tooLongClaims: createLapsing(mostTooLong),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
   }

@@ -1,5 +1,5 @@
 import { insertsOf } from '#db/bulk.ts'
-import { addToPlaces, type Keys, moveInLists } from '#db/listing.ts'
+import { addToScopes, type Keys, moveInLists } from '#db/listing.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { addTexts } from '#db/trigrams.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -50,7 +50,7 @@ export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<v
   const entries = added.map(({ artifact, places }) => {
     return { uid: artifact.uid, id: ids.get(artifact.uid)!, keys: keysOf(artifact), places }
   })
-  await addToPlaces(tx, kind, entries)
+  await addToScopes(tx, kind, entries)
   for (const ecosystem of ['java', 'python'] as const) {
     const some = added.filter(({ artifact }) => artifact.ecosystem === ecosystem)
     const rows = some.map(({ artifact: { uid, name } }) => ({ id: ids.get(uid)!, text: name }))
@@ -90,7 +90,7 @@ async function patchArtifact(tx: Tx, before: Stored, after: Artifact, places: re
   const keys: Keys = keysOf(after)
   await moveInLists(tx, kind, after.uid, keysOf(before.artifact), keys, before.places)
   const more = places.filter((place) => !before.places.includes(place))
-  if (more.length > 0) await addToPlaces(tx, kind, [{ uid: after.uid, id: before.id, keys, places: more }])
+  if (more.length > 0) await addToScopes(tx, kind, [{ uid: after.uid, id: before.id, keys, places: more }])
 }
 
 async function saveVersions(

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterKey, countAt, direction, type Keys, type Listing, mergedPage, placeQuery } from '#db/listing.ts'
+import { afterKey, countAt, direction, type Keys, type Listing, mergedPage, scopeQuery } from '#db/listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { type Candidates, candidatesOf, holds, type IdRange } from '#db/trigrams.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -54,7 +54,7 @@ export function countArtifacts(reader: Reader, place: string): Promise<number> {
 async function searchIn(reader: Reader, scope: Scope, page: Page): Promise<{ total: number; query: Sql }> {
   const { ecosystem, place, text } = scope
   const listed = await countArtifacts(reader, place)
-  if (text === '' || listed === 0) return { total: listed, query: placeQuery(listing, place, page) }
+  if (text === '' || listed === 0) return { total: listed, query: scopeQuery(listing, place, page) }
 
   const candidates = await candidatesOf(reader, searchKind(ecosystem), text)
   const counted = candidates.exact && place === ecosystem ? candidates.total : undefined
@@ -62,7 +62,7 @@ async function searchIn(reader: Reader, scope: Scope, page: Page): Promise<{ tot
     counted !== undefined && counted > fewMatches
       ? { total: counted, ids: undefined }
       : await findMatches(reader, scope, candidates)
-  return { total, query: ids ? fromIds(ids, page) : placeQuery(listing, place, page, [holds(name, text)]) }
+  return { total, query: ids ? fromIds(ids, page) : scopeQuery(listing, place, page, [holds(name, text)]) }
 }
 
 /**

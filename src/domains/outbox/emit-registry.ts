@@ -20,7 +20,7 @@ import {
   toPushResource,
 } from './registry-events.model.ts'
 
-export type { Judgement, Origin, Pulled, Pushed } from './registry-events.model.ts'
+export type { Origin, PolicyVerdict, Pulled, Pushed } from './registry-events.model.ts'
 
 type Table = Pick<App, 'eventTable'>
 
@@ -64,14 +64,14 @@ const maxWaiting = 20_000
 const maxDropping = 10_000
 
 /** Kinds of events that anyone can cause in any number. Each kind is written only if a subscription or stream wants it. */
-export type Plenty = 'pulls' | 'refused pushes'
-type Waiting = { kind: Plenty; group: string; now: string; make: () => NewEvent }
+export type OnDemandEvent = 'pulls' | 'refused pushes'
+type Waiting = { kind: OnDemandEvent; group: string; now: string; make: () => NewEvent }
 
 export type RegistryEventsReport = {
   /** Reports events that could not be written and are lost. */
   failed(error: unknown): void
   /** Reports the number of wanted events that were dropped. Called with each write, even if the number is 0. */
-  dropped(kind: Plenty, count: number): void
+  dropped(kind: OnDemandEvent, count: number): void
 }
 
 /**
@@ -79,7 +79,7 @@ export type RegistryEventsReport = {
  */
 export function createRegistryEvents(
   app: Pick<App, 'db' | 'events' | 'eventTable'>,
-  audiences: Record<Plenty, Audience>,
+  audiences: Record<OnDemandEvent, Audience>,
   perMinute: () => number,
   report: RegistryEventsReport,
 ): RegistryEvents {
@@ -145,7 +145,7 @@ function createDrops(
   isWanted: (one: Pick<Waiting, 'kind' | 'group'>) => Promise<boolean>,
   report: RegistryEventsReport,
 ) {
-  const drops = new Map<string, { kind: Plenty; group: string; count: number }>()
+  const drops = new Map<string, { kind: OnDemandEvent; group: string; count: number }>()
   return {
     add({ kind, group }: Waiting): void {
       const key = `${kind} ${group}`
@@ -154,12 +154,12 @@ function createDrops(
       else if (drops.size < maxDropping) drops.set(key, { kind, group, count: 1 })
     },
     async tell(): Promise<void> {
-      const counts: Record<Plenty, number> = { pulls: 0, 'refused pushes': 0 }
+      const counts: Record<OnDemandEvent, number> = { pulls: 0, 'refused pushes': 0 }
       for (const [key, one] of drops) {
         const wanted = await isWanted(one)
         if (drops.delete(key) && wanted) counts[one.kind] += one.count
       }
-      for (const [kind, count] of Object.entries(counts)) report.dropped(kind as Plenty, count)
+      for (const [kind, count] of Object.entries(counts)) report.dropped(kind as OnDemandEvent, count)
     },
   }
 }

@@ -16,8 +16,8 @@ export type Pushed = Content & { previousDigest?: string }
  * Result of a policy for a pull: uid and name of the policy, and whether it is enforced and denies the pull. `failed` is true if
  * the policy could not be evaluated.
  */
-export type Judgement = { uid: string; name: string; enforced: boolean; denied: boolean; failed?: boolean }
-export type Pulled = Content & { method: 'GET' | 'HEAD'; judged?: readonly Judgement[] | undefined }
+export type PolicyVerdict = { uid: string; name: string; enforced: boolean; denied: boolean; failed?: boolean }
+export type Pulled = Content & { method: 'GET' | 'HEAD'; judged?: readonly PolicyVerdict[] | undefined }
 
 /** Push or pull with its repository, origin and cause. */
 export type Transfer<What> = { cause: Cause; repo: EventRepo; origin: Origin; what: What }

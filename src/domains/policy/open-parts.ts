@@ -3,7 +3,7 @@ import { createSignal } from '#lib/signal.ts'
 import { createGateCache } from './gates/gates.service.ts'
 import type { PolicyParts } from './parts.ts'
 import { createPullRuleCache } from './pull-rules/pull-rules.service.ts'
-import { createLawCache } from './retention/law-cache.ts'
+import { createContentRulesCache } from './retention/content-rules-cache.ts'
 import { createViewCache } from './views/view-cache.ts'
 
 export function openPolicy(ground: Ground): PolicyParts {
@@ -13,6 +13,6 @@ export function openPolicy(ground: Ground): PolicyParts {
     views: createViewCache(db, monotonic),
     pullRules: createPullRuleCache(ground),
     gates: createGateCache(ground),
-    laws: createLawCache(db, monotonic),
+    contentRules: createContentRulesCache(db, monotonic),
   }
 }

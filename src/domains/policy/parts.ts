@@ -2,7 +2,7 @@ import type { RuleCache } from '#domains/rules/rules.model.ts'
 import type { Signal } from '#lib/signal.ts'
 import type { GateCache } from './gates/gates.model.ts'
 import type { PullRule } from './pull-rules/pull-rules.model.ts'
-import type { LawCache } from './retention/law-cache.ts'
+import type { ContentRulesCache } from './retention/content-rules-cache.ts'
 import type { ViewCache } from './views/view-cache.ts'
 
 /** Caches, signals and clients of the policy domain. They exist as long as the process runs. */
@@ -16,5 +16,5 @@ export type PolicyParts = {
   /** Admission policies, at most 0.5 s stale, and their recent verdicts. */
   gates: GateCache
   /** Retention policies, tag protection rules, holds and quarantines, at most 0.5 s stale. */
-  laws: LawCache
+  contentRules: ContentRulesCache
 }

@@ -2,7 +2,7 @@ import type { App } from '#app.ts'
 import { deleteRulesAt, endExceptionsAt } from '#domains/rules/rules.store.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { rootOf } from '#lib/uid.ts'
-import { deleteFormerRulesAt, raiseLaw } from './retention/retention.store.ts'
+import { deleteFormerRulesAt, raiseRulesVersion } from './retention/retention.store.ts'
 import {
   lockDigestAssigned,
   lockDigestLeft,
@@ -15,7 +15,7 @@ import {
 export const policyHooks = (app: App): DomainHooks => ({
   /** Fills the cache of retention rules before the transaction. Reads inside a transaction do not fill the cache. */
   async pushBeginning(place) {
-    await app.laws.of(app.db, place)
+    await app.contentRules.of(app.db, place)
   },
 
   async manifestPushed(tx, { cause }, repo, { digest, tags }) {
@@ -35,7 +35,7 @@ export const policyHooks = (app: App): DomainHooks => ({
     await endExceptionsAt(tx, 'pull_rule_exceptions', uid, { time: now, actor })
     await endExceptionsAt(tx, 'gate_exceptions', uid, { time: now, actor })
     const rules = (await deleteRulesAt(tx, 'retention_rules', uid)) + (await deleteRulesAt(tx, 'tag_rules', uid))
-    const laws = rules + (await deleteFormerRulesAt(tx, uid))
-    if (laws > 0) await raiseLaw(tx, rootOf(uid))
+    const deleted = rules + (await deleteFormerRulesAt(tx, uid))
+    if (deleted > 0) await raiseRulesVersion(tx, rootOf(uid))
   },
 })

@@ -4,8 +4,8 @@ import { pullRuleExceptionType, pullRuleType } from './pull-rules/pull-rules.mod
 import { retentionPlanType } from './retention/plans.model.ts'
 import { holdType, quarantineType, retentionRuleType, tagRuleType } from './retention/retention.model.ts'
 
-const laws = ['insert', 'update', 'delete'] as const
-const law = { kinds: [], uid: 'none', groupDeletion: 'goes', clears: { laws } } as const
+const contentRules = ['insert', 'update', 'delete'] as const
+const ruleTable = { kinds: [], uid: 'none', groupDeletion: 'goes', clears: { contentRules } } as const
 
 export const resources: readonly Resource[] = [
   {
@@ -24,11 +24,17 @@ export const resources: readonly Resource[] = [
     groupDeletion: 'goes',
     clears: { pullRules: ['insert', 'update', 'delete'] },
   },
-  { ...law, type: retentionRuleType, table: 'retention_rules' },
-  { ...law, type: tagRuleType, table: 'tag_rules' },
+  { ...ruleTable, type: retentionRuleType, table: 'retention_rules' },
+  { ...ruleTable, type: tagRuleType, table: 'tag_rules' },
   { type: retentionPlanType, table: 'retention_plans', kinds: [], uid: 'none', groupDeletion: 'goes' },
-  { ...law, type: holdType, table: 'holds', groupDeletion: 'released' },
-  { ...law, type: quarantineType, table: 'quarantined', groupDeletion: 'released', clears: { laws, views: laws } },
+  { ...ruleTable, type: holdType, table: 'holds', groupDeletion: 'released' },
+  {
+    ...ruleTable,
+    type: quarantineType,
+    table: 'quarantined',
+    groupDeletion: 'released',
+    clears: { contentRules, views: contentRules },
+  },
   {
     type: gateType,
     table: 'gates',

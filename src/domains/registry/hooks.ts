@@ -4,7 +4,7 @@ import type { Reader, Tx } from '#db/sql.ts'
 import type { ManifestDocument } from './manifests/manifests.model.ts'
 import type { Removal } from './repos/removals.model.ts'
 import type { SettledSync, SourceChange } from './repos/sync-config.model.ts'
-import type { Mover, TagRepo } from './tags/tags.model.ts'
+import type { AssignmentCause, TagRepo } from './tags/tags.model.ts'
 
 /**
  * A manifest that was pushed. `tags` are the tags of the push. With `sparse`, content that the manifest lists may be pushed
@@ -19,7 +19,7 @@ export type PushedManifest = {
 }
 
 /** A change of a tag and its actor. */
-export type TagChange = Pick<Mover, 'actor' | 'source'> & { name: string }
+export type TagChange = Pick<AssignmentCause, 'actor' | 'source'> & { name: string }
 
 /** A tag, a digest, and the time at which the digest was assigned or replaced. */
 export type TagAt = { tag: string; digest: string; time: string }

@@ -30,7 +30,7 @@ export const callbackPath = '/oauth/callback'
  * Action after the sign-in. `page`: starts a session of this browser. `redirect`: sends tokens to a program on loopback. `code`:
  * sends a code that the program exchanges for tokens.
  */
-export type Asked = TokenWish & {
+export type SignInRequest = TokenWish & {
   exit: 'page' | 'redirect' | 'code'
   /** Target after the sign-in: path of a page of this server, or URL of the program. */
   to: string
@@ -45,7 +45,7 @@ export type Asked = TokenWish & {
 }
 
 /** Sign-in for a page of this server. */
-export const forPage: Omit<Asked, 'to'> = {
+export const forPage: Omit<SignInRequest, 'to'> = {
   exit: 'page',
   audiences: [],
   scopes: [],
@@ -63,7 +63,7 @@ export const forPage: Omit<Asked, 'to'> = {
 export async function startSignIn(
   { app, issuer, source }: Issuing,
   provider: SignInProvider,
-  asked: Asked,
+  asked: SignInRequest,
   { browser, invite, hint }: { browser: string; invite: string; hint: string },
 ): Promise<string> {
   app.limits.check('source', source)
@@ -90,10 +90,10 @@ export type Outcome = {
 /** Error of a sign-in after its stored request was found. `asked` has the target to which the error is sent. */
 export class SignInFailed extends Error {
   override name = 'SignInFailed'
-  readonly asked: Asked
+  readonly asked: SignInRequest
   readonly error: unknown
 
-  constructor(asked: Asked, error: unknown) {
+  constructor(asked: SignInRequest, error: unknown) {
     super('the sign-in has failed', { cause: error })
     this.asked = asked
     this.error = error
@@ -120,7 +120,7 @@ export async function finishSignIn(
       throw unauthenticated('this browser did not start this sign-in, or the sign-in took too long; start it again')
     return taken
   })
-  const asked = attempt.asked as Asked
+  const asked = attempt.asked as SignInRequest
   try {
     // Each provider has its own callback path. On another path, the response could be that of another provider (mix-up attack).
     if (attempt.callback !== issuer + path)
@@ -147,7 +147,7 @@ async function becomeIdentity(
   issuing: Issuing,
   { organization, provider, externalId }: Proven,
   { idToken }: Identified,
-  { identity, audiences, scopes, capabilities, to }: Asked,
+  { identity, audiences, scopes, capabilities, to }: SignInRequest,
 ): Promise<Outcome> {
   if (organization !== '' && rootOf(identity) !== organization) {
     throw notForIdentity()
@@ -161,7 +161,7 @@ async function startSession(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
   proven: Proven,
-  asked: Asked,
+  asked: SignInRequest,
   invite: string,
 ): Promise<Outcome> {
   const { to, register, refresh } = asked
@@ -183,7 +183,7 @@ async function startSession(
 }
 
 /** Limits of the session. The first token request of a program limits all later tokens (RFC 6749, 6). */
-function boundBy({ scopes, capabilities }: Asked): Pick<TokenWish, 'scopes' | 'capabilities'> {
+function boundBy({ scopes, capabilities }: SignInRequest): Pick<TokenWish, 'scopes' | 'capabilities'> {
   return { scopes, capabilities }
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Sealer } from '../crypto/seal.ts'
+import type { SecretCipher } from '../crypto/secret-cipher.ts'
 import { invalid } from '../errors.ts'
 import { camelCase, type Field, snakeCase } from '../fields.ts'
 
@@ -51,7 +51,7 @@ type Token = { v: number; b: string; k: string; u: string; t: number; s?: number
 
 /** Parts of a Call that paging needs. */
 export type PagingCall = {
-  app: { sealer: Sealer }
+  app: { cipher: SecretCipher }
   method: { fullName: string }
   caller: { uid: string }
   now: string
@@ -65,7 +65,7 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   if (rules.isFixed && request.orderBy !== '') throw invalid({ field: 'order_by', description: 'must be empty' })
   const order = readOrder(request.orderBy || rules.defaultOrder, rules.fields)
   const binding = bindingOf([call.method.fullName, call.caller.uid, order.field, order.desc, filters])
-  const token = readToken(request.pageToken, binding, call.app.sealer, Date.parse(call.now))
+  const token = readToken(request.pageToken, binding, call.app.cipher, Date.parse(call.now))
   return {
     order,
     after: token && { value: token.k, uid: token.u },
@@ -104,9 +104,11 @@ function bindingOf(parts: unknown): string {
  * Reads a page token. For an expired token, returns undefined, so that the list starts at the first page. Throws for a token that
  * is not ours, or that is from another list.
  */
-function readToken(text: string, binding: string, sealer: Sealer, now: number): Token | undefined {
+function readToken(text: string, binding: string, cipher: SecretCipher, now: number): Token | undefined {
   if (text === '') return undefined
-  const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.unseal(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
+  const opened = /^[A-Za-z0-9_-]+$/.test(text)
+    ? cipher.decrypt(tokenPurpose, Buffer.from(text, 'base64url'))
+    : undefined
   if (!opened)
     throw invalid({
       field: 'page_token',
@@ -128,7 +130,7 @@ function writeToken(call: PagingCall, page: Page, last: { value: string; uid: st
   const skipping = toSkip === 0 ? {} : { s: toSkip }
   const at = Date.parse(call.now)
   const token: Token = { v: tokenVersion, b: page.binding, k: last.value, u: last.uid, t: at, ...skipping }
-  return call.app.sealer.seal(tokenPurpose, Buffer.from(JSON.stringify(token))).toString('base64url')
+  return call.app.cipher.encrypt(tokenPurpose, Buffer.from(JSON.stringify(token))).toString('base64url')
 }
 
 /**

@@ -4,7 +4,7 @@
 import { subdomainOf } from './subdomain.ts'
 
 /** Headers that name the host of a request. */
-export type SaidHost = {
+export type HostHeaders = {
   /** The `Host` header, or the authority of HTTP/2. */
   host: string | undefined
   /** `X-Forwarded-Host` and `X-Forwarded-Proto`. Pass them only if the connection comes from a trusted proxy. */
@@ -25,7 +25,7 @@ export type Called = {
 }
 
 /** `find` returns `undefined` for a host that is not a name of this server. */
-export type Hosts = { find(said: SaidHost): Called | undefined }
+export type Hosts = { find(said: HostHeaders): Called | undefined }
 
 type Name = { host: string; scheme: string; isUrl: boolean }
 

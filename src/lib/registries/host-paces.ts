@@ -4,7 +4,7 @@
 import { Newest } from '../caches/newest.ts'
 
 /** Sender of requests: `holder` owns the upstream, and `key` identifies the upstream. */
-export type Asker = {
+export type RequestSender = {
   holder: string
   key: string
   requestsPerSecond: number
@@ -16,7 +16,7 @@ export type HostPaces = {
   /**
    * Milliseconds until a request of this upstream to the host is allowed. If it is allowed now, counts the request and returns 0.
    */
-  take(host: string, asker: Asker): number
+  take(host: string, asker: RequestSender): number
   /** Milliseconds until the pause of this account ends. 0 if there is no pause. */
   pausedMs(account: string): number
   /**

@@ -1,14 +1,14 @@
 // Waits for the rate limits of hosts. A caller that cannot wait long enough, or that is one of too many, gets the time after
 // which it may try again.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Asker, HostPaces } from './host-paces.ts'
+import type { HostPaces, RequestSender } from './host-paces.ts'
 
 export type HostTurns = {
   /**
    * Waits at most `patienceMs` until a request to the host is allowed. Returns 0 if it is allowed, else the milliseconds after
    * which to try again.
    */
-  take(host: string, asker: Asker, patienceMs: number): Promise<number>
+  take(host: string, asker: RequestSender, patienceMs: number): Promise<number>
 }
 
 /** Maximum number of waiting requests of one holder for one host. The host accepts this number in five seconds. */
@@ -19,7 +19,7 @@ const fullMs = 5_000
 export function createHostTurns(paces: HostPaces, pause: (ms: number) => Promise<unknown> = sleep): HostTurns {
   const waiting = new Map<string, number>()
 
-  const wait = async (host: string, asker: Asker, patienceMs: number, first: number): Promise<number> => {
+  const wait = async (host: string, asker: RequestSender, patienceMs: number, first: number): Promise<number> => {
     let waited = 0
     for (let waitMs = first; waitMs > 0; waitMs = paces.take(host, asker)) {
       if (waited + waitMs > patienceMs) return waitMs

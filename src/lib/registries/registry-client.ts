@@ -4,7 +4,7 @@ import { Newest } from '../caches/newest.ts'
 import { encodingsOf } from '../net/content-encoding.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
-import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
+import { type HostPaces, type RequestSender, retryAfterMs } from './host-paces.ts'
 import { createHostTurns, type HostTurns } from './host-turns.ts'
 import { firstPageOf, type HistoryApi, type HistoryPage, readHistory } from './registry-histories.ts'
 import {
@@ -21,7 +21,7 @@ import { UpstreamError } from './upstream-error.ts'
 
 /** Another registry, with the account that is used there. */
 export type Upstream = Account &
-  Asker & {
+  RequestSender & {
     /** Origin of its URL, such as `https://registry.example.com`. */
     origin: string
   }

@@ -1,7 +1,7 @@
 // Pulls by tag in a view, or by callers under a cooldown policy.
 
 import { answerTag, type TagAnswer } from '#domains/policy/pull-rules/asked-tags.service.ts'
-import type { Nothing, Question, Served } from '#domains/policy/views/resolve.service.ts'
+import type { Question, Served, Unresolved } from '#domains/policy/views/resolve.service.ts'
 import { durationText, timePlus, type View } from '#domains/policy/views/views.model.ts'
 import type { Pulled } from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -69,7 +69,7 @@ function createTooYoungDenial(tag: string, { chosen, latest, heldUntil }: Served
 function explainRefusal(
   tag: string,
   { question, isRefused, next }: TagAnswer,
-  served: Served | Nothing,
+  served: Served | Unresolved,
 ): OciError | undefined {
   const { until, isNow, age } = question
   if (served.chosen) return isRefused && isNow ? createTooYoungDenial(tag, served) : undefined

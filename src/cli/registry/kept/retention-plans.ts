@@ -6,11 +6,11 @@ import type { ApiReader } from '../../framework/api-reader.ts'
 import { failure } from '../../framework/cli-error.ts'
 import { type Commands, type Options, outputOption } from '../../framework/command.ts'
 import { limitOf, limitOption } from '../../framework/list-command.ts'
-import { groupAbove, NothingNamed, namesOf } from '../../framework/names.ts'
+import { groupAbove, NameNotFound, namesOf } from '../../framework/names.ts'
 import { confirm, v1, yesOption } from '../../framework/outputs.ts'
 import { size } from '../../framework/plain-text.ts'
 import { listOf, type Resource } from '../../framework/verbs.ts'
-import { placeNamed } from '../rules.ts'
+import { scopeNamed } from '../rules.ts'
 
 type Plan = {
   uid: string
@@ -52,9 +52,9 @@ const mostLooked = 200
 async function planNamed(api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
   const hint = `to list plans: pinfold policies retention plans list\nto create one: pinfold policies retention plans create ${given}`
-  const scope_uid = await placeNamed(api, given).catch((error: unknown) => {
-    throw error instanceof NothingNamed
-      ? new NothingNamed(`no deletion plan ${given} was found: ${error.message}\n${hint}`)
+  const scope_uid = await scopeNamed(api, given).catch((error: unknown) => {
+    throw error instanceof NameNotFound
+      ? new NameNotFound(`no deletion plan ${given} was found: ${error.message}\n${hint}`)
       : error
   })
   const { items } = await api.list<Plan>(path, 'retentionPlans', { scope_uid }, mostLooked)
@@ -62,7 +62,7 @@ async function planNamed(api: ApiReader, given: string): Promise<string> {
     .filter(({ uid }) => groupAbove(uid) === scope_uid)
     .sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   if (last) return last.uid
-  throw new NothingNamed(
+  throw new NameNotFound(
     `no deletion plan for ${given} was found: none exists, or you do not have access to it\n${hint}`,
   )
 }
@@ -74,7 +74,7 @@ const made: Resource<Plan> = {
   words: ['deletion plan', 'deletion plans'],
   fields: [],
   find: planNamed,
-  parent: placeNamed,
+  parent: scopeNamed,
   mentions: ({ uid }) => ({ groups: [groupAbove(uid)], repos: [groupAbove(uid)] }),
   at: ({ uid, createTime }, names) => `${names.path(groupAbove(uid))}/${createTime}`,
   columns: {
@@ -121,7 +121,7 @@ not deleted.`,
   ],
   options: [limitOption, outputOption],
   async run(api, options) {
-    const place = await placeNamed(api, String(options.scope))
+    const place = await scopeNamed(api, String(options.scope))
     const made = (await api.call('POST', `${path}/${place}`, {})) as Plan
     return answerOf(api, options, await settled(api, made.uid, 'PLANNING'))
   },

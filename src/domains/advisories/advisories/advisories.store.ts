@@ -1,5 +1,5 @@
 import { insertsOf } from '#db/bulk.ts'
-import { addToPlaces, type Keys, type Listing, moveInLists, placesOf, removeFromLists } from '#db/listing.ts'
+import { addToScopes, type Keys, type Listing, moveInLists, removeFromLists, scopeKeysOf } from '#db/listing.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import { type Advisory, type AdvisoryEvent, aliasOrder, currentEvent, eventTypeNumber } from './advisories.model.ts'
@@ -98,9 +98,9 @@ async function insertAll(
     for (const { id, uid } of await tx.all<{ id: number; uid: string }>(insert)) ids.set(uid, Number(id))
   }
   const entries = added.map(({ after }) => {
-    return { uid: after.uid, id: ids.get(after.uid)!, keys: keysOf(after), places: placesOf(after.uid) }
+    return { uid: after.uid, id: ids.get(after.uid)!, keys: keysOf(after), places: scopeKeysOf(after.uid) }
   })
-  await addToPlaces(tx, listing.kind, entries)
+  await addToScopes(tx, listing.kind, entries)
   return ids
 }
 

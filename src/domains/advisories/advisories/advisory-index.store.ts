@@ -1,7 +1,7 @@
 // Index of search terms: the terms of each advisory, the number of advisories with each term in each scope, and the suffixes of
 // terms. Rows are inserted in the order of their keys, so that neighboring rows are written together.
 import { insertsOf } from '#db/bulk.ts'
-import { placesOf } from '#db/listing.ts'
+import { scopeKeysOf } from '#db/listing.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { top } from '#lib/uid.ts'
@@ -100,7 +100,7 @@ async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<stri
 async function count(tx: Tx, moves: readonly { term: number; uid: string; by: number }[]): Promise<void> {
   const totals = new Map<string, { term: number; place: string; by: number }>()
   for (const { term, uid, by } of moves) {
-    for (const place of placesOf(uid)) {
+    for (const place of scopeKeysOf(uid)) {
       const key = `${term} ${place}`
       const total = totals.get(key)
       if (total) total.by += by

@@ -1,7 +1,7 @@
 // Lists and counts advisories by any combination of filters, using indexes. The query begins with the filter that the fewest
 // advisories match. Other filters are checked on the results. Without such a filter, the list is read in order until the page is
 // full.
-import { after, bounds, countNodes, direction, listPage, placeOf, union } from '#db/listing.ts'
+import { after, bounds, countNodes, direction, listPage, scopeKeyOf, union } from '#db/listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
 import type { Advisory } from './advisories.model.ts'
@@ -222,7 +222,7 @@ async function countIn(reader: Reader, branches: readonly Branch[], query: (bran
 }
 
 async function countAt(reader: Reader, branches: readonly Branch[], terms: readonly number[]): Promise<number> {
-  const places = branches.flatMap((branch) => ('uids' in branch ? [] : [placeOf(branch)]))
+  const places = branches.flatMap((branch) => ('uids' in branch ? [] : [scopeKeyOf(branch)]))
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
       FROM advisory_term_counts WHERE term_id IN (${list(terms)}) AND place IN (${list(places)})`)

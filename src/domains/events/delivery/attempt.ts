@@ -19,7 +19,7 @@ const longestWaitMs = 24 * 60 * 60 * 1000
 
 /** Sends an event to a sink. An error of the sink is a result, and does not reject. */
 export async function attempt(
-  app: Pick<App, 'keyring' | 'sealer' | 'eventTable' | 'sinks' | 'config' | 'clock'>,
+  app: Pick<App, 'keyring' | 'cipher' | 'eventTable' | 'sinks' | 'config' | 'clock'>,
   url: string,
   target: Target,
   event: Payload,

@@ -114,24 +114,24 @@ export type Checkpoint = {
 const perStatement = 50
 
 /** Progress of a queue. `generation` is the queue's generation at the time of reading. */
-export type Progress = { behind: number; position: number; generation: number; lanes: Map<string, number> }
+export type Progress = { behind: number; position: number; generation: number; subjectQueues: Map<string, number> }
 
 /**
- * Reads the progress of a queue. Untried events begin after `position`. Subjects in `lanes` also have untried events before it. A
+ * Reads the progress of a queue. Untried events begin after `position`. Subjects in `subjectQueues` also have untried events before it. A
  * queue without a position has no untried events: each event was tried or has a stored delivery.
  */
 export async function findProgress(reader: Reader, subscription: number): Promise<Progress> {
   const row = await reader.get<{ behind: number; position: number; generation: number }>(sql`
     SELECT q.behind, q.generation, r.position FROM events_router r JOIN delivery_queues q ON q.subscription_id = ${subscription}
      WHERE r.id = 1`)
-  const lanes = await reader.all<{ subject: string; position: number }>(sql`
+  const subjectQueues = await reader.all<{ subject: string; position: number }>(sql`
     SELECT subject, position FROM delivery_lanes WHERE subscription_id = ${subscription}`)
   const behind = row?.behind ?? 0
   return {
     behind,
     position: behind || (row?.position ?? 0),
     generation: row?.generation ?? 0,
-    lanes: new Map(lanes.map(({ subject, position }) => [subject, position])),
+    subjectQueues: new Map(subjectQueues.map(({ subject, position }) => [subject, position])),
   }
 }
 
@@ -158,7 +158,7 @@ export async function saveProgress(
 }
 
 /** Schedules queues again that have untried events of subjects from an earlier version. Called when a server starts. */
-export async function wakeLeftLanes(tx: Tx): Promise<void> {
+export async function wakeLeftSubjectQueues(tx: Tx): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET generation = generation + 1, due_time = ''
      WHERE subscription_id IN (
@@ -168,7 +168,7 @@ export async function wakeLeftLanes(tx: Tx): Promise<void> {
 }
 
 /** Number of untried events of such subjects up to `upTo`, by type, at most `most`. */
-export function countInLanes(
+export function countInSubjectQueues(
   reader: Reader,
   { id, uid, group, upTo }: { id: number; uid: string; group: string; upTo: number },
   most: number,

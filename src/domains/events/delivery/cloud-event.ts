@@ -6,7 +6,7 @@ import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
 import { digestOf } from '#lib/digest.ts'
 import { binaryHeaders, hostReference } from '#lib/events/cloud-events.ts'
 import { vendorEventType, vendorTypeName } from '#lib/naming/vendor.ts'
-import { unsealSecret } from '../subscriptions/secrets.ts'
+import { decryptSecret } from '../subscriptions/secrets.ts'
 import type { Payload } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
 
@@ -16,7 +16,7 @@ export type SinkRequest = { headers: Record<string, string>; body: string }
 
 /** Builds the request of one attempt. All attempts of a delivery have the same ID. `now` is in milliseconds. */
 export async function sinkRequest(
-  app: Pick<App, 'keyring' | 'sealer' | 'eventTable'>,
+  app: Pick<App, 'keyring' | 'cipher' | 'eventTable'>,
   url: string,
   target: Target,
   ours: Payload,
@@ -87,9 +87,9 @@ export async function tokenOf(
 }
 
 /** Secrets that sign requests: the present secret, and for some time after a rotation also the previous one. */
-function secretsOf({ sealer }: Pick<App, 'sealer'>, target: Target, now: number): Buffer[] {
+function secretsOf({ cipher }: Pick<App, 'cipher'>, target: Target, now: number): Buffer[] {
   const { secret, oldSecret, oldSecretTime } = target
   const secrets = [secret]
   if (oldSecret && Date.parse(oldSecretTime) > now) secrets.push(oldSecret)
-  return secrets.map((sealed) => unsealSecret(sealer, sealed))
+  return secrets.map((sealed) => decryptSecret(cipher, sealed))
 }

@@ -23,7 +23,7 @@ import { trimDeliveries } from '../subscriptions/retention.store.ts'
 import { newSecret, secretText } from '../subscriptions/secrets.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import { attempt } from './attempt.ts'
-import { countBehind, countInLanes } from './backlog.store.ts'
+import { countBehind, countInSubjectQueues } from './backlog.store.ts'
 import * as model from './deliveries.model.ts'
 import * as store from './deliveries.store.ts'
 import { requireRoomFor } from './room.service.ts'
@@ -76,15 +76,15 @@ export async function rotateSecret(
   if (overlapMs < 0 || overlapMs > model.maxOverlapMs) {
     throw invalid({ field: 'overlap', description: 'must be from 0 to 7 days' })
   }
-  const { sealer } = call.app
-  const secret = newSecret(sealer)
+  const { cipher } = call.app
+  const secret = newSecret(cipher)
   const until = new Date(Date.parse(call.now) + overlapMs).toISOString()
   const settings = await change(call, uid, model.newSecretSettings, async (tx, { id, secretShown }) => {
     // If the previous secret was never shown, no receiver can use it, so it expires at once.
     await store.setSecret(tx, id, secret, secretShown && overlapMs > 0 ? until : '')
     return true
   })
-  return { secret: secretText(sealer, secret), settings }
+  return { secret: secretText(cipher, secret), settings }
 }
 
 /** Sends one test event now, and stores the result like that of any other delivery. */
@@ -199,7 +199,7 @@ async function shown({ app }: Call, { settings, subscriber }: store.Found): Prom
   if (subscriber.behind === 0) return settings
   const behind = [
     ...(await countBehind(app.db, subscriber, model.maxCountedBehind)),
-    ...(await countInLanes(app.db, { ...subscriber, upTo: subscriber.behind }, model.maxCountedBehind)),
+    ...(await countInSubjectQueues(app.db, { ...subscriber, upTo: subscriber.behind }, model.maxCountedBehind)),
   ]
   const counts = behind.filter(({ type }) => wants(app, subscriber, { type, subject: '' })).map(({ count }) => count)
   return { ...settings, waiting: counts.reduce((sum, count) => sum + count, settings.waiting) }

@@ -5,18 +5,18 @@ import type { App } from '#app.ts'
 import { type Checkpoint, findProgress, type Progress } from './backlog.store.ts'
 import { readEvents, readSubject } from './backlog.ts'
 import type { Waiting } from './deliveries.model.ts'
-import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { scanSubject, scanWaiting } from './sending.store.ts'
+import { type SubjectQueue, SubjectQueues, subjectQueueRows } from './subject-queues.ts'
 
 const rowsAtOnce = 500
 /** Limit on reading the first position again, if the queue gets new events during the read. */
 const opensAtOnce = 3
 /** Limit on the subjects in memory. Above this number, no more events are read. */
-const maxLanes = 20_000
+const maxSubjectQueues = 20_000
 
 /** A class, since its state lives as long as its queue. */
 export class QueueReader {
-  readonly lanes = new Lanes()
+  readonly subjectQueues = new SubjectQueues()
   readonly #app: Pick<App, 'db' | 'vendor'>
   readonly #place: { subscription: number; node: string }
   /** Generation of the queue whose position was read. Undefined until the position is read. */
@@ -32,7 +32,7 @@ export class QueueReader {
   #position = 0
   #isBehind = false
   /** Progress as stored in the database. */
-  #saved = { position: 0, lanes: new Map<string, number>() }
+  #saved = { position: 0, subjectQueues: new Map<string, number>() }
 
   constructor(app: Pick<App, 'db' | 'vendor'>, place: { subscription: number; node: string }) {
     this.#app = app
@@ -70,7 +70,7 @@ export class QueueReader {
   /** Number of subjects in memory whose events have no rows and may need one. */
   get unstored(): number {
     let count = 0
-    for (const { rows, moreEvents } of this.lanes.all()) if (rows[0] ? rows[0].id === 0 : moreEvents) count++
+    for (const { rows, moreEvents } of this.subjectQueues.all()) if (rows[0] ? rows[0].id === 0 : moreEvents) count++
     return count
   }
 
@@ -78,13 +78,13 @@ export class QueueReader {
    * Reads until `room` subjects are ready, or until all is read. `roomForEvents` returns how many more subjects can get a row.
    */
   async read(room: number, now: () => number, roomForEvents: () => Promise<number>): Promise<void> {
-    const { lanes } = this
+    const { subjectQueues } = this
     if (this.#generation === undefined) await this.#open(now())
-    for (const lane of lanes.hungry()) await this.#feedStored(lane, now)
-    while (lanes.readyCount < room && !this.#isExhausted) await this.#readStored(now)
+    for (const subjectQueue of subjectQueues.hungry()) await this.#feedStored(subjectQueue, now)
+    while (subjectQueues.readyCount < room && !this.#isExhausted) await this.#readStored(now)
     if (!this.#isExhausted) return
-    for (const lane of lanes.hungry()) await this.#feedEvents(lane, now)
-    while (lanes.readyCount < room && lanes.size < maxLanes && this.#isBehind) {
+    for (const subjectQueue of subjectQueues.hungry()) await this.#feedEvents(subjectQueue, now)
+    while (subjectQueues.readyCount < room && subjectQueues.size < maxSubjectQueues && this.#isBehind) {
       const more = await roomForEvents()
       if (more <= 0) return
       await this.#readEvents(more, now)
@@ -99,24 +99,24 @@ export class QueueReader {
       notes = this.#notes
       progress = await findProgress(this.#app.db, this.#place.subscription)
     } while (notes !== this.#notes && ++reads < opensAtOnce)
-    const { behind, position, lanes, generation } = progress
+    const { behind, position, subjectQueues, generation } = progress
     this.#position = position
     this.#isBehind = behind > 0
-    this.#saved = { position: behind, lanes }
-    for (const [subject, at] of lanes) this.lanes.addBehind(subject, at, now)
+    this.#saved = { position: behind, subjectQueues }
+    for (const [subject, at] of subjectQueues) this.subjectQueues.addBehind(subject, at, now)
     // If there was a notification in the meantime, the generations differ. Then the release fails, and the queue is notified
     // again.
     this.#generation = generation
   }
 
-  async #feedStored(lane: Lane, now: () => number): Promise<void> {
-    while (lane.rows.length === 0 && lane.more) {
-      const { subject, last } = lane
+  async #feedStored(subjectQueue: SubjectQueue, now: () => number): Promise<void> {
+    while (subjectQueue.rows.length === 0 && subjectQueue.more) {
+      const { subject, last } = subjectQueue
       const place = { subscription: this.#place.subscription, subject, after: last, upTo: this.#cursor }
-      const rows = await scanSubject(this.#app.db, place, laneRows)
+      const rows = await scanSubject(this.#app.db, place, subjectQueueRows)
       // Rows of this reader are left out, because their results may not be written yet.
       const others = rows.filter((row) => !this.#own.has(row.id))
-      this.lanes.feed(lane, others, rows.length === laneRows, now(), rows.at(-1)?.id ?? last)
+      this.subjectQueues.feed(subjectQueue, others, rows.length === subjectQueueRows, now(), rows.at(-1)?.id ?? last)
     }
   }
 
@@ -124,17 +124,17 @@ export class QueueReader {
     const notes = this.#notes
     const rows = await scanWaiting(this.#app.db, this.#place.subscription, this.#cursor, rowsAtOnce)
     this.#cursor = rows.at(-1)?.id ?? this.#cursor
-    const others = rows.filter((row) => !this.#own.has(row.id) && !this.lanes.isBeingStored(row))
-    this.lanes.add(others, now())
+    const others = rows.filter((row) => !this.#own.has(row.id) && !this.subjectQueues.isBeingStored(row))
+    this.subjectQueues.add(others, now())
     if (rows.length < rowsAtOnce && notes === this.#notes) this.#isExhausted = true
   }
 
-  async #feedEvents(lane: Lane, now: () => number): Promise<void> {
-    while (lane.rows.length === 0 && lane.moreEvents) {
-      const { subject, position: after } = lane
+  async #feedEvents(subjectQueue: SubjectQueue, now: () => number): Promise<void> {
+    while (subjectQueue.rows.length === 0 && subjectQueue.moreEvents) {
+      const { subject, position: after } = subjectQueue
       const place = { ...this.#place, subject, after, upTo: this.#position }
-      const { events, position, isEnd } = await readSubject(this.#app, this.#app.db, place, laneRows)
-      this.lanes.feedEvents(lane, events, position, !isEnd, now())
+      const { events, position, isEnd } = await readSubject(this.#app, this.#app.db, place, subjectQueueRows)
+      this.subjectQueues.feedEvents(subjectQueue, events, position, !isEnd, now())
     }
   }
 
@@ -144,26 +144,26 @@ export class QueueReader {
     const { events, position, isEnd } = await readEvents(this.#app, this.#app.db, { ...this.#place, after })
     const added = new Set<string>()
     const end = events.findIndex(({ subject }) => {
-      return !this.lanes.has(subject) && added.add(subject).size > subjects
+      return !this.subjectQueues.has(subject) && added.add(subject).size > subjects
     })
     const some = end < 0 ? events : events.slice(0, end)
     this.#position = end < 0 ? position : events[end]!.position - 1
-    this.lanes.addEvents(some, now())
+    this.subjectQueues.addEvents(some, now())
     if (notes === this.#notes) this.#isBehind = end >= 0 || !isEnd
   }
 
   /** Reports that the result of an attempt was written, with the ID of the row. */
-  recorded(lane: Lane, row: Waiting, id: number, isEnded: boolean, now: number): void {
+  recorded(subjectQueue: SubjectQueue, row: Waiting, id: number, isEnded: boolean, now: number): void {
     if (isEnded) this.#own.delete(id)
     else if (row.id === 0) {
       this.#own.add(id)
-      this.lanes.stored(lane, id, now)
+      this.subjectQueues.stored(subjectQueue, id, now)
     }
   }
 
   /** Removes the events up to a position. The caller must ensure that no request is in flight. */
   passOver(position: number, now: number): void {
-    this.lanes.passOver(position, now)
+    this.subjectQueues.passOver(position, now)
     if (this.#isBehind) this.#position = Math.max(this.#position, position)
   }
 
@@ -173,19 +173,19 @@ export class QueueReader {
    */
   checkpoint(): Checkpoint | undefined {
     if (this.#generation === undefined) return undefined
-    const lastEnded = Math.max(this.#saved.position, this.lanes.lastEnded)
+    const lastEnded = Math.max(this.#saved.position, this.subjectQueues.lastEnded)
     const set = new Map<string, number>()
     const left = new Set<string>()
     let firstLeft = Number.POSITIVE_INFINITY
-    for (const lane of this.lanes.all()) {
-      const first = firstEventOf(lane)
+    for (const subjectQueue of this.subjectQueues.all()) {
+      const first = firstEventOf(subjectQueue)
       if (first === undefined) continue
-      if (first <= lastEnded || lane.moreEvents || lane.rows[0]?.position === 0) {
-        left.add(lane.subject)
-        if (this.#saved.lanes.get(lane.subject) !== first - 1) set.set(lane.subject, first - 1)
+      if (first <= lastEnded || subjectQueue.moreEvents || subjectQueue.rows[0]?.position === 0) {
+        left.add(subjectQueue.subject)
+        if (this.#saved.subjectQueues.get(subjectQueue.subject) !== first - 1) set.set(subjectQueue.subject, first - 1)
       } else firstLeft = Math.min(firstLeft, first)
     }
-    const removed = [...this.#saved.lanes.keys()].filter((subject) => !left.has(subject))
+    const removed = [...this.#saved.subjectQueues.keys()].filter((subject) => !left.has(subject))
     const isDone = left.size === 0 && firstLeft === Number.POSITIVE_INFINITY && !this.#isBehind
     const position = Math.min(firstLeft - 1, this.#position)
     const hasMoved = position !== this.#saved.position && !(isDone && this.#saved.position === 0)
@@ -195,13 +195,13 @@ export class QueueReader {
   /** Reports that the checkpoint was saved. `position` is 0 if the queue was released without a position. */
   saved({ set, removed }: Checkpoint, position: number): void {
     this.#saved.position = position
-    for (const subject of removed) this.#saved.lanes.delete(subject)
-    for (const [subject, at] of set) this.#saved.lanes.set(subject, at)
+    for (const subject of removed) this.#saved.subjectQueues.delete(subject)
+    for (const [subject, at] of set) this.#saved.subjectQueues.set(subject, at)
   }
 }
 
 /** Position of the first remaining event of the subject, or a lower bound of this position. Undefined if no event is left. */
-function firstEventOf({ rows, moreEvents, position }: Lane): number | undefined {
+function firstEventOf({ rows, moreEvents, position }: SubjectQueue): number | undefined {
   const event = rows.find((row) => row.position > 0)
   return event?.position ?? (moreEvents ? position + 1 : undefined)
 }

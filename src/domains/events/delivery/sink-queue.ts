@@ -7,11 +7,11 @@ import { findQueue, type OwnedQueue } from '../routing/queues.store.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { positionBefore } from './deliveries.store.ts'
-import type { Lane } from './lanes.ts'
 import { QueueReader } from './queue-reader.ts'
 import type { Entry, Results } from './results.ts'
 import { roomFor, sureRoom } from './room.service.ts'
 import * as store from './sending.store.ts'
+import type { SubjectQueue } from './subject-queues.ts'
 
 export type SinkQueueDeps = {
   app: App
@@ -95,7 +95,7 @@ export class SinkQueue {
       this.#failures = 0
       this.#blockedUntil = 0
       this.#failing = { attempts: 0, subjects: new Set() }
-      this.#reader.lanes.wake(this.#now())
+      this.#reader.subjectQueues.wake(this.#now())
     }
     this.generation = state.generation
     this.#reader.note(state)
@@ -163,10 +163,12 @@ export class SinkQueue {
       // In the meantime, other queues may have used the limit.
       const left = Math.min(room, this.#room())
       if (left <= 0 || this.#ended) return
-      const lanes =
-        this.#failures > 0 ? this.#reader.lanes.takeProbe(this.#now()) : this.#reader.lanes.take(left, this.#now())
-      if (lanes.length === 0) break
-      await this.#launch(lanes)
+      const subjectQueues =
+        this.#failures > 0
+          ? this.#reader.subjectQueues.takeProbe(this.#now())
+          : this.#reader.subjectQueues.take(left, this.#now())
+      if (subjectQueues.length === 0) break
+      await this.#launch(subjectQueues)
     }
     if (this.#inFlight === 0 && !this.#releasing) await this.#rest()
   }
@@ -189,21 +191,21 @@ export class SinkQueue {
   /** Number of subjects whose events can be read. Each subject may need a row, and the limits must allow the row. */
   async #roomForEvents(): Promise<number> {
     const { app, maySend } = this.#deps
-    const { lanes, unstored } = this.#reader
+    const { subjectQueues, unstored } = this.#reader
     // While the sink fails, rows in memory are sufficient to test the sink.
-    if (this.#ended || !maySend() || (this.#failures > 0 && lanes.size > 0)) return 0
-    if (lanes.size < sureRoom / 2) return sureRoom - lanes.size
+    if (this.#ended || !maySend() || (this.#failures > 0 && subjectQueues.size > 0)) return 0
+    if (subjectQueues.size < sureRoom / 2) return sureRoom - subjectQueues.size
     const asked = { id: this.subscription, uid: this.#uid, wanted: unstored + mostAtOnce }
     return (await roomFor(app, app.db, asked)) - unstored
   }
 
-  async #launch(lanes: readonly Lane[]): Promise<void> {
+  async #launch(subjectQueues: readonly SubjectQueue[]): Promise<void> {
     const { app, node } = this.#deps
-    this.#inFlight += lanes.length
+    this.#inFlight += subjectQueues.length
     let target: store.Target | undefined
     let payloads: Map<number, Payload>
     try {
-      const events = lanes.map((lane) => lane.rows[0]!.event)
+      const events = subjectQueues.map((subjectQueue) => subjectQueue.rows[0]!.event)
       const [found, rows] = await Promise.all([
         store.findTarget(app.db, this.subscription, node),
         store.findPayloads(app.db, [...new Set(events)]),
@@ -211,21 +213,22 @@ export class SinkQueue {
       target = found
       payloads = new Map(rows.map((row) => [row.id, row]))
     } catch (error) {
-      for (const lane of lanes) this.#reader.lanes.putBack(lane, this.#now())
-      this.#landed(lanes.length)
+      for (const subjectQueue of subjectQueues) this.#reader.subjectQueues.putBack(subjectQueue, this.#now())
+      this.#landed(subjectQueues.length)
       throw error
     }
     if (!target) {
-      this.#landed(lanes.length)
+      this.#landed(subjectQueues.length)
       return this.drop()
     }
     this.sink = target.sink
-    for (const lane of lanes) void this.#send(lane, target, payloads.get(lane.rows[0]!.event))
+    for (const subjectQueue of subjectQueues)
+      void this.#send(subjectQueue, target, payloads.get(subjectQueue.rows[0]!.event))
   }
 
-  async #send(lane: Lane, target: store.Target, event: Payload | undefined): Promise<void> {
+  async #send(subjectQueue: SubjectQueue, target: store.Target, event: Payload | undefined): Promise<void> {
     const { app, url, results } = this.#deps
-    const row = lane.rows[0]!
+    const row = subjectQueue.rows[0]!
     const began = this.#now()
     const time = new Date(began).toISOString()
     const { id: delivery, event: number, subject, createTime } = row
@@ -240,9 +243,9 @@ export class SinkQueue {
       })
       app.metrics.deliveryAttempts.inc({ result: outcome.result })
       app.tracer.past('delivery', { 'pinfold.result': outcome.result }, outcome.durationMs / 1000, false)
-      entry = { ...base, outcome, ...this.#judge(lane, outcome, began, target) }
+      entry = { ...base, outcome, ...this.#judge(subjectQueue, outcome, began, target) }
     } else {
-      this.#reader.lanes.done(lane, this.#now())
+      this.#reader.subjectQueues.done(subjectQueue, this.#now())
       entry = { ...base, outcome: undefined, state: deliveryStates.givenUp, nextTime: '' }
     }
     if (entry.pause) {
@@ -253,7 +256,7 @@ export class SinkQueue {
     // its result is written.
     this.pump()
     const stored = await results.record(entry, this.#reader)
-    this.#reader.recorded(lane, row, stored, entry.state !== deliveryStates.waiting, this.#now())
+    this.#reader.recorded(subjectQueue, row, stored, entry.state !== deliveryStates.waiting, this.#now())
     this.#landed(1)
     if (stored === 0) this.drop()
     else if (!this.#ended) this.pump()
@@ -268,7 +271,7 @@ export class SinkQueue {
 
   /** Applies an outcome to the subject, to the sink and to the delivery's row. */
   #judge(
-    lane: Lane,
+    subjectQueue: SubjectQueue,
     outcome: Outcome,
     began: number,
     { uid, group, types }: store.Target,
@@ -276,21 +279,21 @@ export class SinkQueue {
     const now = this.#now()
     const { config } = this.#deps.app
     if (outcome.result === 'delivered') {
-      this.#reader.lanes.done(lane, now)
+      this.#reader.subjectQueues.done(subjectQueue, now)
       return { state: deliveryStates.delivered, nextTime: '', ...this.#sinkIsWell(now) }
     }
-    const { attempts, createTime } = lane.rows[0]!
+    const { attempts, createTime } = subjectQueue.rows[0]!
     if (outcome.result === 'gone') {
-      this.#reader.lanes.retry(lane, now, now)
+      this.#reader.subjectQueues.retry(subjectQueue, now, now)
       return { state: deliveryStates.waiting, nextTime: '', pause: { uid, group, types, reason: goneReason } }
     }
-    const sink = this.#sinkFails(lane.subject, outcome, began, now)
+    const sink = this.#sinkFails(subjectQueue.subject, outcome, began, now)
     const wait = sink === undefined ? backoffMs(config, attempts + 1) : 0
     if (now - Date.parse(createTime) >= config.deliveryGiveUpMs) {
-      this.#reader.lanes.done(lane, now)
+      this.#reader.subjectQueues.done(subjectQueue, now)
       return { state: deliveryStates.givenUp, nextTime: '', ...sink }
     }
-    this.#reader.lanes.retry(lane, now + wait, now)
+    this.#reader.subjectQueues.retry(subjectQueue, now + wait, now)
     const nextTime = wait === 0 ? '' : new Date(now + wait).toISOString()
     return { state: deliveryStates.waiting, nextTime, ...sink }
   }
@@ -301,7 +304,7 @@ export class SinkQueue {
     if (this.#failures === 0) return {}
     this.#failures = 0
     this.#blockedUntil = 0
-    this.#reader.lanes.wake(now)
+    this.#reader.subjectQueues.wake(now)
     return { sink: { failures: 0, until: '', resets: this.#resets } }
   }
 
@@ -327,7 +330,7 @@ export class SinkQueue {
   async #rest(): Promise<void> {
     const now = this.#now()
     const blocked = this.#failures > 0 && this.#blockedUntil > now
-    const next = blocked ? this.#blockedUntil : this.#reader.lanes.nextDue()
+    const next = blocked ? this.#blockedUntil : this.#reader.subjectQueues.nextDue()
     // If the queue has more events to read, it can read them as soon as one of the failing subjects is finished.
     const due = blocked || !this.#reader.isBehind ? next : Math.min(next ?? now + keepMs, now + behindMs)
     if (due !== undefined && due - now <= keepMs) return this.#pumpIn(due - now)

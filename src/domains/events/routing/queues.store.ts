@@ -30,13 +30,13 @@ const columns = sql`
  * Addition to a queue. `deliveries`: number of stored deliveries. `behind`: position before the first untried event. `more`: more
  * events for a queue that has a position already.
  */
-export type Got = { deliveries: number } | { behind: number } | 'more'
+export type QueueAddition = { deliveries: number } | { behind: number } | 'more'
 
 /** Reports additions to queues. The server takes queues without an owner, except queues whose sink is blocked. */
 export function bumpQueues(
   tx: Tx,
   subscriptions: readonly number[],
-  got: Got,
+  got: QueueAddition,
   node: string,
   now: string,
 ): Promise<OwnedQueue[]> {

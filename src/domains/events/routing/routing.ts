@@ -4,7 +4,7 @@
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
-import { bumpQueues, type Got, lockQueues, type OwnedQueue } from './queues.store.ts'
+import { bumpQueues, lockQueues, type OwnedQueue, type QueueAddition } from './queues.store.ts'
 import * as store from './routing.store.ts'
 import { wants } from './type-patterns.ts'
 
@@ -42,7 +42,7 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
     wanting.map(({ id }) => id),
   )
   const queues: OwnedQueue[] = []
-  const bump = async (some: readonly store.Subscriber[], got: Got): Promise<void> => {
+  const bump = async (some: readonly store.Subscriber[], got: QueueAddition): Promise<void> => {
     const ids = some.map(({ id }) => id)
     if (ids.length > 0) queues.push(...(await bumpQueues(tx, ids, got, node, now)))
   }

@@ -16,12 +16,12 @@ export function matchesType(patterns: readonly string[], type: string, token = '
 const matches = (pattern: string, type: string): boolean => matchesGlob(readGlob(pattern), type)
 
 /** Fields of a subscription that select its events. `vendor` is empty for our own names. */
-export type Wishes = { uid: string; types: readonly string[]; vendor: string }
+export type EventSelection = { uid: string; types: readonly string[]; vendor: string }
 
 /** True if a subscription receives an event. A subscription does not receive events about itself. */
 export function wants(
   app: Pick<App, 'vendor'>,
-  { uid, types, vendor }: Wishes,
+  { uid, types, vendor }: EventSelection,
   { type, subject }: { type: string; subject: string },
 ): boolean {
   return subject !== uid && matchesType(types, type, vendor || app.vendor?.token)

@@ -41,10 +41,10 @@ export async function listSubscriptions(call: Call, query: ListQuery<object>): P
  * API that the caller uses.
  */
 export async function createSubscription(call: Call, parent: string, sink: string): Promise<Subscription> {
-  const { db, sealer } = call.app
+  const { db, cipher } = call.app
   const created: Subscription = { uid: newUid(parent), sink, createTime: call.now, updateTime: call.now }
   checkSink(call, created)
-  const secret = newSecret(sealer)
+  const secret = newSecret(cipher)
 
   await routeBacklog(call.app, call.now)
   // The transaction waits for the row that routing locks. Serializability is not needed, because the reference to the group

@@ -51,11 +51,11 @@ export async function deleteWaiting(tx: Tx, uid: string): Promise<boolean> {
 }
 
 /** Scope of a list: waiting requests to an organization. */
-export type RequestPlace = { organization: string; now: string }
+export type AccessRequestScope = { organization: string; now: string }
 
 export const requestList = listByUid({ table: 'access_requests', columns }, waiting, (row: AccessRequest) => row)
 
-function waiting({ organization, now }: RequestPlace): Sql {
+function waiting({ organization, now }: AccessRequestScope): Sql {
   return sql`t.parent_uid = ${organization} AND t.state = 'waiting' AND t.expire_time > ${now}`
 }
 

@@ -48,13 +48,13 @@ export async function requireProvider(reader: Reader, uid: string): Promise<Iden
 
 /** Provider with its client secret, for a sign-in. Undefined if the provider does not exist. */
 export async function findForSignIn(
-  { db, sealer }: Pick<Call['app'], 'db' | 'sealer'>,
+  { db, cipher }: Pick<Call['app'], 'db' | 'cipher'>,
   uid: string,
 ): Promise<{ provider: IdentityProvider; secret: string; externalIdClaim: 'sub' | 'oid' } | undefined> {
   const provider = await store.findProvider(db, uid)
   if (!provider) return undefined
-  const sealed = await store.sealedSecretOf(db, uid)
-  const secret = sealed.length === 0 ? undefined : sealer.unseal(secretPurpose, sealed)
+  const sealed = await store.encryptedSecretOf(db, uid)
+  const secret = sealed.length === 0 ? undefined : cipher.decrypt(secretPurpose, sealed)
   const externalIdClaim = provider.oidc.correlationRule === subjectRule ? 'sub' : 'oid'
   return { provider, secret: secret?.toString() ?? '', externalIdClaim }
 }
@@ -208,7 +208,7 @@ async function planUpdate(
   const { oidc, secret } = readOidc(patched.oidc, before.oidc, patch.paths)
   const { name, description, defaultRole } = patched
   const after: IdentityProvider = { ...before, name, description, defaultRole, oidc, updateTime: call.now }
-  const stored = await store.sealedSecretOf(reader, uid)
+  const stored = await store.encryptedSecretOf(reader, uid)
   const sealed = secret === undefined ? stored : seal(call, secret)
   // If a provider has no default role, an update does not need to add one.
   checkProvider(
@@ -306,7 +306,7 @@ async function checkLimit(reader: Reader, parent: string): Promise<void> {
 }
 
 function seal(call: Call, secret: string): Uint8Array {
-  return secret === '' ? new Uint8Array() : call.app.sealer.seal(secretPurpose, Buffer.from(secret))
+  return secret === '' ? new Uint8Array() : call.app.cipher.encrypt(secretPurpose, Buffer.from(secret))
 }
 
 function nameTaken(name: string): AppError {

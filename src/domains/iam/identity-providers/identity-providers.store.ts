@@ -74,7 +74,7 @@ export async function providerOfVerified(reader: Reader, name: string): Promise<
 }
 
 /** Encrypted client secret. Empty if the provider has none. */
-export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8Array> {
+export async function encryptedSecretOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ secret: Uint8Array }>(
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,
   )

@@ -175,7 +175,7 @@ export async function listGroupPushTokens(
   return listAt(call, query, { group })
 }
 
-function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlace): Promise<Listed<PushToken>> {
+function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenScope): Promise<Listed<PushToken>> {
   return listFrom(call, query, [place], store.pushTokenList)
 }
 

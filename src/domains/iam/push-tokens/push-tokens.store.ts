@@ -92,14 +92,14 @@ type Counts = { ofMaker: number; ofOrganization: number }
  * Scope of a list: push tokens of a creator, optionally only in one organization; or push tokens in a group and everything below
  * it.
  */
-export type PushTokenPlace = { identity: string; organization: string } | { group: string }
+export type PushTokenScope = { identity: string; organization: string } | { group: string }
 
 export const pushTokenList = listByUid({ table: 'push_tokens', columns }, at, (row: Row) => fromRow(row))
 
 /**
  * SQL condition for a scope. The tokens of an organization are limited in number, so those of a folder are filtered from them.
  */
-function at(place: PushTokenPlace): Sql {
+function at(place: PushTokenScope): Sql {
   if ('group' in place) {
     const { group } = place
     if (rootOf(group) === group) return sql`t.root_uid = ${group}`

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Db, Tx } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
-import type { Sealer } from '#lib/crypto/seal.ts'
+import type { SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { AppError } from '#lib/errors.ts'
 import { findRequest, insertRequest, setAnswer } from './repeats.store.ts'
 
@@ -36,14 +36,14 @@ const maxAnswerBytes = 256 * 1024
 const bytesPerCaller = 16 * 1024 * 1024
 const mostCallers = 10_000
 
-export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeats {
+export function createRepeats(db: Db, cipher: SecretCipher, clock: () => Date): Repeats {
   const kept = createAllowance(clock)
   return {
     async find(request) {
       const row = await findRequest(db, idOf(request), clock().toISOString())
       if (!row) return 'new'
       if (row.requestHash !== hashOf(request.content)) throw keyReused()
-      const answer = row.answer === null ? undefined : sealer.unseal('request-answer', row.answer)
+      const answer = row.answer === null ? undefined : cipher.decrypt('request-answer', row.answer)
       return answer ? { answer } : 'carried out'
     },
 
@@ -60,7 +60,7 @@ export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeat
     async answer(request, answer) {
       if (answer.length > maxAnswerBytes || !kept.take(request.caller, answer.length)) return
       // The response is encrypted, since it may contain a secret that is shown only once.
-      await db.tx((tx) => setAnswer(tx, idOf(request), sealer.seal('request-answer', answer)))
+      await db.tx((tx) => setAnswer(tx, idOf(request), cipher.encrypt('request-answer', answer)))
     },
   }
 }

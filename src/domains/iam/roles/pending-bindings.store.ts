@@ -3,7 +3,7 @@ import { type Reader, type Sql, sql } from '#db/sql.ts'
 import type { PendingBinding } from './pending-bindings.model.ts'
 
 /** Scope of a list: pending bindings of an identity, in one organization. With an empty `organization`, in all organizations. */
-export type PendingPlace = { identity: string; organization: string }
+export type PendingBindingScope = { identity: string; organization: string }
 
 const columns = sql`
   t.uid, o.name AS organization, g.name AS "group", r.name AS role, t.created_by AS "createdBy",
@@ -16,7 +16,7 @@ const join = sql`
 
 export const pendingList = listByUid({ table: 'role_bindings', columns, join }, at, (row: PendingBinding) => row)
 
-function at({ identity, organization }: PendingPlace): Sql {
+function at({ identity, organization }: PendingBindingScope): Sql {
   const inside = organization === '' ? sql`` : sql`AND t.uid > ${`${organization}/`} AND t.uid < ${`${organization}0`}`
   return sql`t.identity_uid = ${identity} AND t.accepted = 0 ${inside}`
 }

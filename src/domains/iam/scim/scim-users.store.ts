@@ -71,11 +71,16 @@ export async function lookUpUsers(reader: Reader, provider: string, filter: Scim
 }
 
 /** Position of a person in the order of creation. */
-export type ScimPlace = Pick<ScimUser, 'createTime' | 'id'>
+export type ScimUserPosition = Pick<ScimUser, 'createTime' | 'id'>
 
 /** Next people in order of their creation, after the given position. */
-export async function sliceOf(reader: Reader, provider: string, after: ScimPlace, limit: number): Promise<ScimPlace[]> {
-  return reader.all<ScimPlace>(sql`
+export async function sliceOf(
+  reader: Reader,
+  provider: string,
+  after: ScimUserPosition,
+  limit: number,
+): Promise<ScimUserPosition[]> {
+  return reader.all<ScimUserPosition>(sql`
     SELECT create_time AS "createTime", id FROM scim_users
      WHERE provider_uid = ${provider} AND (create_time, id) > (${after.createTime}, ${after.id})
      ORDER BY provider_uid, create_time, id LIMIT ${limit}`)

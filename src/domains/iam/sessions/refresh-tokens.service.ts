@@ -24,7 +24,7 @@ export async function issueRefreshToken(app: App, session: Session): Promise<Ref
       currentHash: hashOf(token),
       previousHash: '',
       rotatedTime: session.createTime,
-      sealedKey: app.sealer.seal(purpose, randomBytes(32)),
+      sealedKey: app.cipher.encrypt(purpose, randomBytes(32)),
     }),
   )
   return write(session, family, token)
@@ -61,7 +61,7 @@ export async function useRefreshToken<T>(
   const shown = read(text)
   const family = shown && (await store.findFamily(app.db, hashOf(shown.family)))
   const session = family && (await findLiveSession(app, family.sessionUid))
-  const key = family && app.sealer.unseal(purpose, family.sealedKey)
+  const key = family && app.cipher.decrypt(purpose, family.sealedKey)
   if (!shown || !session || !key) throw refused()
   const prepared = await prepare(session)
   const token = createHmac('sha256', key).update(shown.token).digest('base64url')

@@ -268,9 +268,9 @@ export async function sessionsOfPerson(app: App, { identityUid, organization }: 
 }
 
 /** ID token of the sign-in that started the session, as a hint for sign-out at the provider. Empty if there is none. */
-export async function idTokenOfSession({ db, sealer }: App, uid: string): Promise<string> {
+export async function idTokenOfSession({ db, cipher }: App, uid: string): Promise<string> {
   const sealed = await store.idTokenOf(db, uid)
-  return (sealed && sealer.unseal('session-id-token', sealed)?.toString()) ?? ''
+  return (sealed && cipher.decrypt('session-id-token', sealed)?.toString()) ?? ''
 }
 
 /**

@@ -122,11 +122,11 @@ export async function sessionsOfProvider(
  * Scope of a list: active sessions of a person, of an organization, or of a person in an organization. Sessions of providers in
  * the settings are listed only if `trusted` has the provider.
  */
-export type SessionPlace = { identity?: string; organization?: string; trusted: readonly string[]; now: string }
+export type SessionScope = { identity?: string; organization?: string; trusted: readonly string[]; now: string }
 
 export const sessionList = listByUid({ table: 'sessions', columns }, at, fromRow)
 
-function at({ identity, organization, trusted, now }: SessionPlace): Sql {
+function at({ identity, organization, trusted, now }: SessionScope): Sql {
   const ofIdentity = identity === undefined ? sql`` : sql`t.identity_uid = ${identity} AND`
   const ofOrganization = organization === undefined ? sql`` : sql`t.organization = ${organization} AND`
   const named = list(['', ...trusted])

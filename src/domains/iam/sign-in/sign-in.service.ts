@@ -41,7 +41,7 @@ export type NewAttempt = { state: string; browser: string; provider: string; cal
 export async function noteAttempt(app: App, attempt: NewAttempt, secrets: AttemptSecrets): Promise<void> {
   const { state, browser, provider, callback, asked } = attempt
   const expireTime = after(app.clock().toISOString(), attemptSeconds)
-  const sealed = app.sealer.seal(attemptPurpose, Buffer.from(JSON.stringify(secrets)))
+  const sealed = app.cipher.encrypt(attemptPurpose, Buffer.from(JSON.stringify(secrets)))
   await app.db.tx((tx) =>
     store.insertAttempt(tx, {
       stateHash: hashOf(state),
@@ -66,7 +66,7 @@ export async function takeAttempt(
 ): Promise<{ provider: string; callback: string; asked: unknown; secrets: AttemptSecrets } | undefined> {
   const taken = await app.db.tx((tx) => store.takeAttempt(tx, hashOf(state), hashOf(browser)))
   if (!taken || taken.expireTime <= app.clock().toISOString()) return undefined
-  const secrets = app.sealer.unseal(attemptPurpose, taken.sealed)
+  const secrets = app.cipher.decrypt(attemptPurpose, taken.sealed)
   if (!secrets) return undefined
   const { provider, callback, asked } = taken
   return { provider, callback, asked: JSON.parse(asked), secrets: JSON.parse(secrets.toString()) as AttemptSecrets }
@@ -94,7 +94,7 @@ export type Proven = {
   idToken: string
 }
 
-export type Wish = {
+export type SignInOptions = {
   kind: SessionKind
   /** Secret in the session cookie of the browser. */
   cookie?: string
@@ -112,7 +112,11 @@ export type Wish = {
  * Signs a person in and starts a session. Throws NOT_FOUND if the person has no account and none may be created. Throws
  * INVALID_ARGUMENT or PERMISSION_DENIED if the invitation cannot be accepted.
  */
-export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: Proven, wish: Wish): Promise<Session> {
+export async function signIn(
+  work: Pick<Work, 'app' | 'cause' | 'log'>,
+  proven: Proven,
+  wish: SignInOptions,
+): Promise<Session> {
   const { app } = work
   const { person, organization, provider, profile, audience } = proven
   const uid = personUid(person.issuer, person.subject)
@@ -126,7 +130,7 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
     const lifetime = isBrief ? 'brief' : wish.kind === 'browser' ? 'browser' : wish.refresh ? 'refreshed' : 'brief'
     const { cookie, kind } = wish
     const { upstreamSid, externalId, authTime } = proven
-    const idToken = kind === 'browser' ? app.sealer.seal('session-id-token', Buffer.from(proven.idToken)) : undefined
+    const idToken = kind === 'browser' ? app.cipher.encrypt('session-id-token', Buffer.from(proven.idToken)) : undefined
     const begun = { identityUid: uid, kind, provider, organization, upstreamSid, externalId, act, profile, authTime }
     const { groupsLeftOut } = proven
     const started: NewSession = {
@@ -149,7 +153,7 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
 /** Creates the account if needed. Adds the person to the organization of the provider, and to that of the invitation. */
-async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: Wish): Promise<void> {
+async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: SignInOptions): Promise<void> {
   const { person, organization, provider, externalId } = proven
   if (organization !== '') await requireWelcome(tx, work, provider, externalId)
   const code = readCode(wish.invite)

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
 import type { Db } from '#db/sql.ts'
-import type { Sealer } from '#lib/crypto/seal.ts'
+import type { SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { algorithmOf, type SigningAlgorithm, signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import * as store from './signing-keys.store.ts'
 
@@ -23,8 +23,8 @@ const publishedAfter = 2 * day
 const purpose = 'signing-key'
 
 /** All stored signing keys, decrypted. */
-export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<SigningKey[]> {
-  return (await store.listSigningKeys(db)).map((row) => decryptKey(sealer, row))
+export async function currentSigningKeys(db: Db, cipher: SecretCipher): Promise<SigningKey[]> {
+  return (await store.listSigningKeys(db)).map((row) => decryptKey(cipher, row))
 }
 
 export type Rotation = { days: number; algorithms: readonly SigningAlgorithm[] }
@@ -32,7 +32,7 @@ export type Rotation = { days: number; algorithms: readonly SigningAlgorithm[] }
 /** Creates new keys and deletes old ones by their age, in one transaction. Returns the number of changes. */
 export async function rotateSigningKeys(
   { db, tx }: { db: Db; tx: Db['tx'] },
-  sealer: Sealer,
+  cipher: SecretCipher,
   now: number,
   rotation: Rotation,
   newKeyPair: NewKeyPair,
@@ -55,7 +55,7 @@ export async function rotateSigningKeys(
       await store.insertSigningKey(tx, {
         kid: pair.kid,
         publicJwk: JSON.stringify(pair.publicJwk),
-        privateJwk: sealer.seal(purpose, Buffer.from(JSON.stringify(pair.privateJwk))),
+        privateJwk: cipher.encrypt(purpose, Buffer.from(JSON.stringify(pair.privateJwk))),
         activeTime: new Date(firstUse(rows, algorithm, now)).toISOString(),
         createTime: new Date(now).toISOString(),
       })
@@ -103,8 +103,8 @@ function expiredKeys(rows: Rows, now: number, { algorithms, days }: Rotation): R
   })
 }
 
-function decryptKey(sealer: Sealer, row: store.SigningKeyRow): SigningKey {
-  const plain = sealer.unseal(purpose, row.privateJwk)
+function decryptKey(cipher: SecretCipher, row: store.SigningKeyRow): SigningKey {
+  const plain = cipher.decrypt(purpose, row.privateJwk)
   if (!plain) throw new Error(`signing key ${row.kid} was encrypted with another master key`)
   return {
     kid: row.kid,

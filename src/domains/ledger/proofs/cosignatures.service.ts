@@ -136,7 +136,7 @@ async function keep(
 function keptHead(
   { transparencyLogWitnesses }: By['config'],
   { checkpoint, size }: store.WaitingLog,
-  now: store.Heads,
+  now: store.CheckpointSizes,
   asked: readonly Seen[],
 ): { checkpoint: string; size: number } | undefined {
   const before = now.cosignedSize === size ? parseNote(now.cosigned)!.signatures : []

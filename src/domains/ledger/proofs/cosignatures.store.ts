@@ -8,7 +8,7 @@ export type WaitingLog = { id: number; checkpoint: string; size: number }
  * `size` is the size of the last checkpoint. `cosigned` is the newest checkpoint with enough cosignatures, and `cosignedSize` is
  * its size.
  */
-export type Heads = { size: number; cosigned: string; cosignedSize: number }
+export type CheckpointSizes = { size: number; cosigned: string; cosignedSize: number }
 
 /** Some logs with missing cosignatures, the longest wait first. `witnesses` are the keys of all witnesses that have to sign. */
 export function waitingLogs(reader: Reader, witnesses: readonly string[], most: number): Promise<WaitingLog[]> {
@@ -45,10 +45,10 @@ export async function cosignedOf(
 }
 
 /** Signed checkpoint of a log, and its size. */
-export type Head = { log: number; checkpoint: string; size: number }
+export type CosignedCheckpoint = { log: number; checkpoint: string; size: number }
 
 /** For each log of an organization, the last checkpoint that enough witnesses have signed. */
-export function cosignedHeads(reader: Reader, organization: string): Promise<Head[]> {
+export function cosignedCheckpoints(reader: Reader, organization: string): Promise<CosignedCheckpoint[]> {
   return reader.all(sql`
     SELECT c.log_id AS log, c.checkpoint, c.size
       FROM ledger_logs l JOIN ledger_cosigned c ON c.log_id = l.id
@@ -56,7 +56,7 @@ export function cosignedHeads(reader: Reader, organization: string): Promise<Hea
 }
 
 /** Last checkpoints of a log. Locks the log until the transaction ends, so that no other server signs the log. */
-export async function lockHeads(tx: Tx, log: number): Promise<Heads> {
+export async function lockHeads(tx: Tx, log: number): Promise<CheckpointSizes> {
   const row = await tx.get<{ size: number }>(sql`
     SELECT checkpoint_size AS size FROM ledger_logs WHERE id = ${log} ${locking(tx, 'alone')}`)
   const kept = await cosignedOf(tx, log)

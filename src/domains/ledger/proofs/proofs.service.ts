@@ -12,7 +12,7 @@ import { tagProofText } from '#lib/tlog/tag-proof.ts'
 import { bundleOf, type TileAsked, tileKey, tileWidth } from '#lib/tlog/tiles.ts'
 import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
 import { rootOf } from '#lib/uid.ts'
-import { cosignedHeads, cosignedOf, type Head } from './cosignatures.store.ts'
+import { type CosignedCheckpoint, cosignedCheckpoints, cosignedOf } from './cosignatures.store.ts'
 import { logKeysNow } from './log-keys.service.ts'
 import { type EntryRow, type LedgerLog, ledgerLogType, saltedBy } from './logs.model.ts'
 import * as store from './logs.store.ts'
@@ -45,7 +45,7 @@ export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promis
  * Checkpoint for the proof of an entry. This is the last checkpoint with enough cosignatures if it contains the entry, and
  * otherwise the last signed checkpoint.
  */
-function headOf(log: LedgerLog, cosigned: readonly Head[], index: number): Head {
+function headOf(log: LedgerLog, cosigned: readonly CosignedCheckpoint[], index: number): CosignedCheckpoint {
   const own = { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
   return cosigned.find((head) => head.log === log.id && index < head.size) ?? own
 }
@@ -106,17 +106,17 @@ export type ProofAsked = { repo: string; tag: string; at: string }
  * no entry yet. A new row gets its entry in about a second. A row that is older than the log may wait longer.
  */
 export async function proofOf(
-  app: Pick<App, 'db' | 'sealer' | 'config' | 'tiles'>,
+  app: Pick<App, 'db' | 'cipher' | 'config' | 'tiles'>,
   asked: ProofAsked,
 ): Promise<string> {
-  const { db, sealer, config, tiles } = app
+  const { db, cipher, config, tiles } = app
   const { repo: uid, tag, at } = asked
   const organization = rootOf(uid)
   // Reads checkpoints first, so that the following reads have everything that the checkpoints cover.
   const [repo, logs, cosigned] = await Promise.all([
     findRepoRow(db, { uid }),
     store.listLogs(db, organization),
-    config.transparencyLogWitnesses.length > 0 ? cosignedHeads(db, organization) : [],
+    config.transparencyLogWitnesses.length > 0 ? cosignedCheckpoints(db, organization) : [],
   ])
   if (!repo) throw notFound(repoType, uid)
   const row = await store.rowAt(db, repo.ledger, tag, at)
@@ -129,7 +129,7 @@ export async function proofOf(
     store.findInChain(db, log.id, row.chain, row.seq + 1),
   ])
   if (began === undefined) throw new ProofPending()
-  const secret = sealer.unseal('ledger-secret', log.secret)
+  const secret = cipher.decrypt('ledger-secret', log.secret)
   if (!secret) throw new Error(`the secret of the log ${log.origin} is encrypted under another master key`)
   const opening = openingText({ ...row, organization })
   const head = headOf(log, cosigned, row.index)
@@ -151,6 +151,6 @@ export class ProofPending extends AppError {
   }
 }
 
-function included({ checkpoint, size }: Head, { index }: EntryRow, nodes: Nodes) {
+function included({ checkpoint, size }: CosignedCheckpoint, { index }: EntryRow, nodes: Nodes) {
   return { index, hashes: inclusionProof(index, size, nodes), checkpoint }
 }

@@ -44,7 +44,7 @@ const latelyMs = 120_000
 const secretBytes = 32
 const nonceBytes = 16
 
-type By = Pick<App, 'sealer' | 'clock'>
+type By = Pick<App, 'cipher' | 'clock'>
 
 /** True if a row can be logged or a log can be signed. Checked without a transaction, which is begun only if needed. */
 export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequencing'>): Promise<boolean> {
@@ -125,7 +125,7 @@ async function findOrCreateLog(tx: Tx, by: By, organization: string, host: strin
     organization,
     generation,
     origin,
-    secret: by.sealer.seal('ledger-secret', secret),
+    secret: by.cipher.encrypt('ledger-secret', secret),
   })
   await addKey(tx, by, log)
   const former = last && parseCheckpoint(parseNote(last.checkpoint)?.text ?? '')
@@ -134,11 +134,11 @@ async function findOrCreateLog(tx: Tx, by: By, organization: string, host: strin
   return { ...log, size: 1 }
 }
 
-async function addKey(tx: Tx, { sealer, clock }: By, { id, origin }: LedgerLog): Promise<string> {
+async function addKey(tx: Tx, { cipher, clock }: By, { id, origin }: LedgerLog): Promise<string> {
   const { publicKey, privateKey } = newKeyPair()
   const vkey = vkeyOf(noteKey(origin, 'log', publicKey))
   const createTime = clock().toISOString()
-  await store.insertLogKey(tx, { vkey, log: id, privateKey: sealer.seal('ledger-key', privateKey), createTime })
+  await store.insertLogKey(tx, { vkey, log: id, privateKey: cipher.encrypt('ledger-key', privateKey), createTime })
   return vkey
 }
 
@@ -155,8 +155,8 @@ export async function rotateLogKey(tx: Tx, by: By, organization: string): Promis
   return vkey
 }
 
-function openSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
-  const plain = sealer.unseal('ledger-secret', secret)
+function openSecret({ cipher }: By, { origin, secret }: LedgerLog): Buffer {
+  const plain = cipher.decrypt('ledger-secret', secret)
   if (!plain) throw new Error(`the secret of the log ${origin} is encrypted under another master key`)
   return plain
 }

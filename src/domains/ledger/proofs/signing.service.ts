@@ -9,7 +9,7 @@ import { type LogKey, signLog, unsignedLogs } from './logs.store.ts'
 import { passOver, rootOf, type StoredHead, storeCheckpoints, type UnsignedLog } from './stored-checkpoints.service.ts'
 import { noteStored } from './stored-checkpoints.store.ts'
 
-type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'failures' | 'checkpointGuard'>
+type By = Pick<App, 'db' | 'blobs' | 'cipher' | 'clock' | 'log' | 'failures' | 'checkpointGuard'>
 
 const logsAtOnce = 100
 /** Longest time that one run waits for the blob store. The same job adds entries to logs, which have to wait meanwhile. */
@@ -91,8 +91,8 @@ async function signStored(tx: Tx, by: By, stored: readonly StoredHead[]): Promis
   return signed
 }
 
-function signatureOf({ sealer }: By, text: string, { vkey, privateKey }: LogKey): string {
-  const [key, plain] = [parseVkey(vkey), sealer.unseal('ledger-key', privateKey)]
+function signatureOf({ cipher }: By, text: string, { vkey, privateKey }: LogKey): string {
+  const [key, plain] = [parseVkey(vkey), cipher.decrypt('ledger-key', privateKey)]
   if (!key || !plain) throw new Error(`the key ${vkey} is encrypted under another master key`)
   return signLine(text, key, plain)
 }

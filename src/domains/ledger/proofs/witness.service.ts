@@ -18,7 +18,7 @@ import * as store from './cosignatures.store.ts'
 /** Answer in the terms of the protocol. For status 409, the body has the size of the checkpoint that this witness saw last. */
 export type WitnessAnswer = { status: 200 | 400 | 403 | 404 | 409 | 422; body: string }
 
-type By = Pick<App, 'db' | 'sealer' | 'clock' | 'config'>
+type By = Pick<App, 'db' | 'cipher' | 'clock' | 'config'>
 type Shown = { old: number; proof: Buffer[]; text: string; checkpoint: Checkpoint; isSigned: (key: NoteKey) => boolean }
 
 const mostHashes = 63
@@ -30,18 +30,18 @@ export async function witnessVkey(by: By, name: string): Promise<string> {
   return vkeyOf((await readOwnKey(by, name)).key)
 }
 
-async function readOwnKey({ db, sealer, clock }: By, name: string): Promise<{ key: NoteKey; privateKey: Buffer }> {
+async function readOwnKey({ db, cipher, clock }: By, name: string): Promise<{ key: NoteKey; privateKey: Buffer }> {
   let stored = await store.findWitnessKey(db)
   if (!stored) {
     const { publicKey, privateKey } = newKeyPair()
     const made = {
       vkey: vkeyOf(noteKey(name, 'witness', publicKey)),
-      privateKey: sealer.seal('ledger-key', privateKey),
+      privateKey: cipher.encrypt('ledger-key', privateKey),
     }
     await db.tx((tx) => store.keepWitnessKey(tx, made, clock().toISOString()))
     stored = (await store.findWitnessKey(db))!
   }
-  const [key, privateKey] = [parseVkey(stored.vkey), sealer.unseal('ledger-key', stored.privateKey)]
+  const [key, privateKey] = [parseVkey(stored.vkey), cipher.decrypt('ledger-key', stored.privateKey)]
   if (!key || !privateKey) throw new Error('the key of the witness is encrypted under another master key')
   return { key, privateKey }
 }

@@ -17,7 +17,7 @@ import { FollowEnded, requireFollow } from './upstream-moves.service.ts'
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
-export type AskingOne = { app: App; lease: Lease; asking: store.Asking }
+export type HistoryWork = { app: App; lease: Lease; asking: store.QueuedHistoryRequest }
 /** Result of a request. `waitsFor` is the upstream whose rate limit was reached, or empty. */
 export type AskedOne = { told: number; failed: number; waitsFor: string }
 
@@ -39,7 +39,7 @@ const mostPages = 10
 const rowsAtOnce = 500
 
 /** Requests the history of one tag and schedules the next request. Throws only if the lease is lost or the database fails. */
-export async function askForOne(one: AskingOne): Promise<AskedOne> {
+export async function askForOne(one: HistoryWork): Promise<AskedOne> {
   const { app, lease, asking } = one
   const follow = await findFollowAlone(app.db, asking.repo)
   try {
@@ -53,7 +53,7 @@ export async function askForOne(one: AskingOne): Promise<AskedOne> {
 const nothing: AskedOne = { told: 0, failed: 0, waitsFor: '' }
 const write = { isolation: 'rowLocks', durability: 'later' } as const
 
-async function askOrFail(one: AskingOne, follow: FollowStatus): Promise<AskedOne> {
+async function askOrFail(one: HistoryWork, follow: FollowStatus): Promise<AskedOne> {
   try {
     const way = await wayOf(one.app, follow)
     return way ? await askFor(one, way) : await end(one)
@@ -63,7 +63,7 @@ async function askOrFail(one: AskingOne, follow: FollowStatus): Promise<AskedOne
   }
 }
 
-async function end({ lease, asking }: AskingOne): Promise<AskedOne> {
+async function end({ lease, asking }: HistoryWork): Promise<AskedOne> {
   await lease.tx((tx) => store.endAsking(tx, asking), write)
   return nothing
 }
@@ -72,14 +72,14 @@ async function end({ lease, asking }: AskingOne): Promise<AskedOne> {
  * Runs a change in a transaction if the configuration of the mirror is unchanged. Otherwise throws FollowEnded, since the answer
  * came from the former upstream.
  */
-function note({ lease }: AskingOne, follow: FollowStatus, change: (tx: Tx) => Promise<void>): Promise<void> {
+function note({ lease }: HistoryWork, follow: FollowStatus, change: (tx: Tx) => Promise<void>): Promise<void> {
   return lease.tx(async (tx) => {
     await requireFollow(tx, follow)
     await change(tx)
   }, write)
 }
 
-type Way = { follow: FollowStatus; upstream: Asked; path: string; teller: told.Teller }
+type Way = { follow: FollowStatus; upstream: Asked; path: string; teller: told.HistorySource }
 
 async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
   const row = await findRepoRow(app.db, { uid: follow.repo })
@@ -91,7 +91,7 @@ async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
   return { follow, upstream: { ...upstream, spare: true }, path, teller }
 }
 
-async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
+async function askFor(one: HistoryWork, way: Way): Promise<AskedOne> {
   const { app, lease, asking } = one
   const { follow, teller } = way
   const last = await told.findLastReported(app.db, teller, asking.tag)
@@ -136,7 +136,7 @@ const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [histo
  * First page of a history. Asks the API that the upstream is known to have, or each API until one answers. Returns undefined if
  * the upstream serves no history.
  */
-async function firstPage(one: AskingOne, way: Way, after: string) {
+async function firstPage(one: HistoryWork, way: Way, after: string) {
   const { historyApi } = way.follow
   const { service, draft } = historyApis
   const known = historyApi === service || historyApi === draft ? historyApi : undefined
@@ -161,7 +161,7 @@ const isRefusal = (reason: UpstreamReason): boolean => refusals.includes(reason)
 
 type Page = { api: Api; after: string; page?: string; patience?: number }
 
-function ask({ app, lease, asking }: AskingOne, way: Way, { api, after, page, patience = patienceMs }: Page) {
+function ask({ app, lease, asking }: HistoryWork, way: Way, { api, after, page, patience = patienceMs }: Page) {
   const asked = { api: ways[api], tag: asking.tag, after, page }
   return app.upstreams.history(way.upstream, way.path, asked, { patienceMs: patience, signal: lease.signal })
 }
@@ -174,7 +174,7 @@ const noMoves: Moves = { moves: [], isAll: true, waits: false }
  * Assignments from the oldest on, as many as could be read. The draft API begins with the newest, so a draft history is used
  * completely or not at all.
  */
-async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pages): Promise<Moves> {
+async function restOf(one: HistoryWork, way: Way, { api, page: first, after }: Pages): Promise<Moves> {
   if (api === historyApis.draft) return allOfDraft(one, way, first, after)
   const { moves } = first
   let { next } = first
@@ -191,7 +191,7 @@ async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pag
   return { moves, isAll: next === undefined, waits: false }
 }
 
-async function allOfDraft(one: AskingOne, way: Way, first: HistoryPage, after: string): Promise<Moves> {
+async function allOfDraft(one: HistoryWork, way: Way, first: HistoryPage, after: string): Promise<Moves> {
   const api = historyApis.draft
   const pages = [first]
   let { next } = first
@@ -211,7 +211,7 @@ async function allOfDraft(one: AskingOne, way: Way, first: HistoryPage, after: s
 const isWait = (error: unknown): boolean =>
   error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')
 
-async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown): Promise<AskedOne> {
+async function noteFailure(one: HistoryWork, follow: FollowStatus, error: unknown): Promise<AskedOne> {
   const { app, asking } = one
   if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
   const isTheirs = error instanceof UpstreamError
@@ -239,7 +239,7 @@ async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown)
 const isoOf = ({ clock }: App): string => clock().toISOString()
 const later = ({ clock }: App, ms: number): string => new Date(clock().getTime() + ms).toISOString()
 const restUntil = (app: App, api: number, problem: string) => ({ api, due: later(app, restMs), problem })
-const rest = (app: App, { failures }: store.Asking, problem: string) => ({
+const rest = (app: App, { failures }: store.QueuedHistoryRequest, problem: string) => ({
   failures: failures + 1,
   problem,
   dueTime: later(app, restMs),

@@ -4,7 +4,7 @@ import { rootOf } from '#lib/uid.ts'
 import { organizationsIn } from './fetches.store.ts'
 
 /** Queued request for the upstream history of a tag. */
-export type Asking = { repo: string; tag: string; failures: number; dueTime: string }
+export type QueuedHistoryRequest = { repo: string; tag: string; failures: number; dueTime: string }
 
 /**
  * Queues requests for the history of tags. A request that failed before keeps its due time. Does nothing while the upstream is
@@ -41,9 +41,9 @@ export async function nextAsking(
   organization: string,
   now: string,
   resting: readonly string[] = [],
-): Promise<Asking | undefined> {
+): Promise<QueuedHistoryRequest | undefined> {
   const others = sql`repo_uid NOT IN (SELECT repo_uid FROM follows WHERE upstream_uid IN (${list(resting)}))`
-  return reader.get<Asking>(sql`
+  return reader.get<QueuedHistoryRequest>(sql`
     SELECT repo_uid AS repo, tag, failures, due_time AS "dueTime" FROM follow_histories
      WHERE organization = ${organization} AND due_time <= ${now} AND ${resting.length > 0 ? others : sql`1 = 1`}
      ORDER BY due_time, repo_uid, tag LIMIT 1`)
@@ -53,16 +53,16 @@ export async function nextAsking(
  * Condition for a request that is unchanged since it was read. A request that was queued again meanwhile does not match and is
  * kept.
  */
-const asRead = ({ repo, tag, dueTime }: Asking): Sql =>
+const asRead = ({ repo, tag, dueTime }: QueuedHistoryRequest): Sql =>
   sql`repo_uid = ${repo} AND tag = ${tag} AND due_time = ${dueTime}`
 
-export async function endAsking(tx: Tx, asking: Asking): Promise<void> {
+export async function endAsking(tx: Tx, asking: QueuedHistoryRequest): Promise<void> {
   await tx.run(sql`DELETE FROM follow_histories WHERE ${asRead(asking)}`)
 }
 
 export async function noteAsking(
   tx: Tx,
-  asking: Asking,
+  asking: QueuedHistoryRequest,
   { failures, problem, dueTime }: { failures: number; problem: string; dueTime: string },
 ): Promise<void> {
   await tx.run(sql`

@@ -8,7 +8,7 @@ import { lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.t
 import { timeAfter } from '#domains/registry/tags/tag-history.model.ts'
 import { lastTime } from '#domains/registry/tags/tag-history.store.ts'
 import { assignTag, removeTag } from '#domains/registry/tags/tag-moves.service.ts'
-import { type Mover, toTagResource } from '#domains/registry/tags/tags.model.ts'
+import { type AssignmentCause, toTagResource } from '#domains/registry/tags/tags.model.ts'
 import { findTagNamed } from '#domains/registry/tags/tags.store.ts'
 import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
@@ -44,7 +44,7 @@ export type Move = { tag: string; digest: string; now: string; sent: string; due
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
   const { tag, digest, now, sent, dueTime } = move
   const by = { app, cause: { ...ownCause(app.clock, followerActor), now } }
-  const mover: Mover = { now, actor: followerActor, source: 'upstream', inNameOf: follow.setter }
+  const mover: AssignmentCause = { now, actor: followerActor, source: 'upstream', inNameOf: follow.setter }
   const record = async (tx: Tx): Promise<number> => {
     const repo = await requireFollow(tx, follow)
     const looked = await store.findFollowedTag(tx, follow.repo, tag)
@@ -99,7 +99,7 @@ type By = Parameters<typeof removeTag>[1]
 async function writeMove(
   tx: Tx,
   by: By,
-  to: Mover & { repo: RepoRow; name: string },
+  to: AssignmentCause & { repo: RepoRow; name: string },
   digest: string,
 ): Promise<{ time: string; previousDigest: string } | undefined> {
   if (digest === '') {

@@ -81,7 +81,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     if (isElsewhere && before.hasPassword && password === undefined) {
       throw invalid({ field: 'password', description: 'is required again with a new url or username' })
     }
-    const sealed = password === undefined ? await store.sealedPasswordOf(tx, uid) : seal(call, password)
+    const sealed = password === undefined ? await store.encryptedPasswordOf(tx, uid) : seal(call, password)
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw createNameTaken(after.name)
     // Checks at the former address say nothing about the new address.
     if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
@@ -110,7 +110,7 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
 
 /** Upstream with its password, and the full path, for the registry client. Throws if the upstream no longer allows the path. */
 export async function askedFor(
-  app: Pick<App, 'db' | 'sealer'>,
+  app: Pick<App, 'db' | 'cipher'>,
   upstream: Upstream,
   path: string,
 ): Promise<{ upstream: Asked; path: string }> {
@@ -118,9 +118,9 @@ export async function askedFor(
   return { upstream: await readAccess(app, upstream), path: pathAt(upstream, path) }
 }
 
-async function readAccess({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Upstream): Promise<Asked> {
-  const sealed = await store.sealedPasswordOf(db, upstream.uid)
-  const unsealed = sealed.length === 0 ? Buffer.alloc(0) : sealer.unseal(purpose, sealed)
+async function readAccess({ db, cipher }: Pick<App, 'db' | 'cipher'>, upstream: Upstream): Promise<Asked> {
+  const sealed = await store.encryptedPasswordOf(db, upstream.uid)
+  const unsealed = sealed.length === 0 ? Buffer.alloc(0) : cipher.decrypt(purpose, sealed)
   if (!unsealed) throw new Error('the password of an upstream is encrypted under another master key')
   const password = unsealed.toString()
   const { uid, updateTime, url, username, requestsPerSecond } = upstream
@@ -134,7 +134,7 @@ export function pathAt({ prefix }: Pick<Upstream, 'prefix'>, path: string): stri
 }
 
 function seal({ app }: Call, password: string): Uint8Array {
-  return password === '' ? new Uint8Array() : app.sealer.seal(purpose, Buffer.from(password))
+  return password === '' ? new Uint8Array() : app.cipher.encrypt(purpose, Buffer.from(password))
 }
 
 const explanations: Record<string, string> = {

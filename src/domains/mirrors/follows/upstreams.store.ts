@@ -23,7 +23,7 @@ const upstreams = nodeTable({ table: 'upstreams', columns, ...namedNodes }, from
 export const { list: upstreamList, find: findUpstream, delete: deleteUpstream } = upstreams
 
 /** The encrypted password of an upstream. Empty if there is none. */
-export async function sealedPasswordOf(reader: Reader, uid: string): Promise<Uint8Array> {
+export async function encryptedPasswordOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ password: Uint8Array }>(sql`SELECT password FROM upstreams WHERE uid = ${uid}`)
   return row?.password ?? new Uint8Array()
 }

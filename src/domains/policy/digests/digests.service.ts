@@ -12,7 +12,7 @@ import { digestPattern, isDigest } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Listed, listedUpTo, type Page, toListed } from '#lib/lists/paging.ts'
 import { isUid } from '#lib/uid.ts'
-import { keptOf, Look, undecided } from '../retention/kept.service.ts'
+import { keptOf, RetentionSearch, undecided } from '../retention/kept.service.ts'
 import type { Kept } from '../retention/retention.model.ts'
 import { factsOf } from '../retention/retention-locks.store.ts'
 import {
@@ -137,7 +137,7 @@ export async function listUnpulled(
   const asked = { ...range, upTo, since, except }
   const rows = await store.unpulledIn(db, repo.id, asked, { skip: page.skip, most: page.size + 1 })
   const some = rows.slice(0, page.size)
-  const look = await Look.at(db, call, repo, call.now)
+  const look = await RetentionSearch.at(db, call, repo, call.now)
   const mayName = call.caller.rights.holds(repoUid, listIdentities)
   const items: Unpulled[] = []
   for (const row of some) {
@@ -175,7 +175,7 @@ async function countAll(db: Reader, repo: number, asked: store.AskedUnpulled): P
 }
 
 /** Digest of the subject or index to which the manifest belongs. Empty if there is none in the repository. */
-async function partOf(look: Look, { digest }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
+async function partOf(look: RetentionSearch, { digest }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
   const isHere = async (one: string) => (await factsOf(look.reader, look.repo.id, one)) !== undefined
   const { subjects, indexes } = await look.above(digest)
   const [about = indexes[0]] = (await storedManifests(look.reader, look.repo.id, subjects)).keys()

@@ -110,16 +110,16 @@ export const mostGates = 50
 /**
  * Verdict of a rule. `since` returns the time from which the image violates the rule. It is missing if the image never complied.
  */
-export type Judged = Verdict & { since?: () => string | Promise<string> }
+export type DatedVerdict = Verdict & { since?: () => string | Promise<string> }
 
 const none = { denied: false, count: 0, pending: false, unknownSeverity: 0 }
 
-export const passes = (reason: string): Judged => ({ ...none, reason })
-export const waits = (reason: string): Judged => ({ ...none, reason, pending: true })
+export const passes = (reason: string): DatedVerdict => ({ ...none, reason })
+export const waits = (reason: string): DatedVerdict => ({ ...none, reason, pending: true })
 export const fails = (
   reason: string,
-  more: Partial<Pick<Judged, 'count' | 'since' | 'unknownSeverity'>> = {},
-): Judged => {
+  more: Partial<Pick<DatedVerdict, 'count' | 'since' | 'unknownSeverity'>> = {},
+): DatedVerdict => {
   return { ...none, denied: true, reason, ...more }
 }
 

@@ -6,7 +6,7 @@ import { orderOf } from '#domains/scanning/findings/compare.service.ts'
 import { findingStates } from '#domains/scanning/findings/findings.model.ts'
 import { severityRank, unknownSeverity } from '#domains/scanning/findings/severity.model.ts'
 import { countedAt, type Known } from '#domains/scanning/image-findings/image-findings.model.ts'
-import { findKnownNow, sightingsIn } from '#domains/scanning/image-findings/image-findings.store.ts'
+import { findKnownNow, firstFindingsIn } from '#domains/scanning/image-findings/image-findings.store.ts'
 import type { Gap } from '#domains/scanning/image-findings/reports.model.ts'
 import { findList } from '#domains/scanning/lists/lists.store.ts'
 import { ranksOf } from '#domains/scanning/ranks/ranks.service.ts'
@@ -16,7 +16,15 @@ import { unread } from '#domains/scanning/reports/image-knowledge.service.ts'
 import { notScanned, unknownText } from '#domains/scanning/reports/result-coverage.model.ts'
 import { withAccepted } from '#domains/scanning/risks/accepted.service.ts'
 import { rootOf } from '#lib/uid.ts'
-import { fails, type Judged, passes, plural, type Severity, type VulnerabilityRule, waits } from './gates.model.ts'
+import {
+  type DatedVerdict,
+  fails,
+  passes,
+  plural,
+  type Severity,
+  type VulnerabilityRule,
+  waits,
+} from './gates.model.ts'
 
 /** Most findings that are read for one image, the highest severity first. */
 const mostFindings = 5000
@@ -27,7 +35,7 @@ export async function judgeVulnerabilities(
   repo: { id: number; uid: string },
   digest: string,
   rule: VulnerabilityRule,
-): Promise<Judged> {
+): Promise<DatedVerdict> {
   const { db } = app
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (!contents) return waits('its content has not been read yet')
@@ -146,7 +154,7 @@ async function findFirstTimes(
   const keyOf = (componentNo: number, recordId: string) => `${componentNo} ${recordId}`
   const first = new Map<string, string>()
   const components = found.map(({ component }) => component.componentNo)
-  for (const { componentNo, recordId, foundTime } of await sightingsIn(db, components, [place])) {
+  for (const { componentNo, recordId, foundTime } of await firstFindingsIn(db, components, [place])) {
     const key = keyOf(componentNo, recordId)
     if (foundTime < (first.get(key) ?? '~')) first.set(key, foundTime)
   }

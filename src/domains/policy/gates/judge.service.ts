@@ -4,7 +4,7 @@ import type { Work } from '#app.ts'
 import { type Support, supportOf } from '#domains/registry/lifecycles/lifecycles.service.ts'
 import { wasPulledBetween } from '#domains/registry/usage/recent-pulls.service.ts'
 import { hasCooled } from '../pull-rules/bound-pulls.service.ts'
-import { fails, type Gate, type Judged, passes, plural, type Verdict, waits } from './gates.model.ts'
+import { type DatedVerdict, fails, type Gate, passes, plural, type Verdict, waits } from './gates.model.ts'
 import { judgeVulnerabilities } from './judge-vulnerabilities.service.ts'
 
 /** Repository for which policies are checked. */
@@ -24,7 +24,7 @@ export async function judge(work: Work, repo: GatedRepo, digest: string, gate: G
   return { ...verdict, denied: false, reason: `${verdict.reason}; ${exempt}` }
 }
 
-async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: Gate): Promise<Judged> {
+async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: Gate): Promise<DatedVerdict> {
   const { db } = work.app
   const { now } = work.cause
   switch (rule.kind) {
@@ -44,14 +44,14 @@ async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: 
 
 type Known = Support | 'unknown' | undefined
 
-function judgeLife(support: Known): Judged {
+function judgeLife(support: Known): DatedVerdict {
   return judgeSupport(support, ({ line, over, overSince }) => {
     if (!over) return passes(`${line} is supported`)
     return fails(`${line} is past its end of life`, overSince === '' ? {} : { since: () => overSince })
   })
 }
 
-function judgeWindow(support: Known, months: number, now: string): Judged {
+function judgeWindow(support: Known, months: number, now: string): DatedVerdict {
   const span = plural(months, 'month')
   return judgeSupport(support, ({ line, eolDate, ended }) => {
     const began = eolDate === '' ? {} : { since: () => plusMonths(eolDate, -months) }
@@ -62,7 +62,7 @@ function judgeWindow(support: Known, months: number, now: string): Judged {
   })
 }
 
-function judgeSupport(support: Known, of: (known: Support) => Judged): Judged {
+function judgeSupport(support: Known, of: (known: Support) => DatedVerdict): DatedVerdict {
   if (support === undefined) return waits('its product has not been determined yet')
   if (support === 'unknown') return passes('it is not a release of a known product')
   return of(support)

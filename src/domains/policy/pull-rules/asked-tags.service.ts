@@ -7,11 +7,11 @@ import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import {
   type Explanation,
   explain,
-  type Nothing,
   type Question,
   type Resolved,
   resolveTag,
   type Served,
+  type Unresolved,
 } from '../views/resolve.service.ts'
 import type { Skipped } from '../views/views.model.ts'
 import { type Bound, boundBy, Passing, together } from './bound-pulls.service.ts'
@@ -53,7 +53,7 @@ export type TagAnswer = {
   question: Question
   pulled: Pulled | undefined
   /** Result from the tag history. Missing if the tag is resolved as of now without a view or policy. */
-  served?: Served | Nothing
+  served?: Served | Unresolved
   /** If no digest is old enough yet, the digest that will be old enough first. */
   next?: Skipped | undefined
   /** Enforced cooldown policy for the tag. `isRefused` is true if the policy denies the pull. */
@@ -127,7 +127,7 @@ export async function explainAsked(
   return { ...explained, rule: { ...rule, refuses } }
 }
 
-type Answer = { chosen?: { digest: string } | undefined; latest?: { digest: string }; why?: Nothing['why'] }
+type Answer = { chosen?: { digest: string } | undefined; latest?: { digest: string }; why?: Unresolved['why'] }
 
 /**
  * True if the policy denies a pull by the tag, whatever digest the tag resolves to. `passes` returns true if the policies allow

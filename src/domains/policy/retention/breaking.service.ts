@@ -10,7 +10,7 @@ import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
-import { keptOf, Look } from './kept.service.ts'
+import { keptOf, RetentionSearch } from './kept.service.ts'
 import { type BrokenPromise, type Kept, mostTagsNamed, toBrokenPromiseResource } from './retention.model.ts'
 import { problemsOfReason } from './retention.service.ts'
 import { requireUnheld } from './retention-locks.service.ts'
@@ -68,6 +68,6 @@ export async function getPromise(
   const { db } = call.app
   const repo = found(await findRepoRow(db, { uid }), repoType, uid)
   if (!(await factsOf(db, repo.id, digest))) throw notFound(imageType, digest)
-  const kept = await keptOf(await Look.at(db, call, repo, call.now), digest)
+  const kept = await keptOf(await RetentionSearch.at(db, call, repo, call.now), digest)
   return { kept, tags: kept?.tags ?? (await namesWith(db, repo, digest, mostTagsNamed)) }
 }

@@ -2,8 +2,8 @@
 // by an index, and referrers such as signatures, are kept as long as their parent.
 import { linkedFrom, storedManifests } from '#domains/registry/manifests/manifests.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
-import type { Look } from './kept.service.ts'
-import { type LetGo, whys } from './plans.model.ts'
+import type { RetentionSearch } from './kept.service.ts'
+import { type DeletionDecision, whys } from './plans.model.ts'
 import { type Dated, latestOf, mostMoves, type TagAssignment, untaggedUntil, untilAfter } from './retention.model.ts'
 import * as store from './retention-locks.store.ts'
 
@@ -15,21 +15,21 @@ const mostLevels = 50
  */
 const mostUsers = 200
 
-type Own = Omit<LetGo, 'level'>
+type Own = Omit<DeletionDecision, 'level'>
 
 /** Decides on the manifests of a repository within the row budget of one search, and caches the decisions. */
-export class LettingGo {
-  readonly look: Look
+export class DeletionDecisions {
+  readonly look: RetentionSearch
   /** Manifests that are kept because a decision on them would need too many reads. */
   readonly undecided = new Set<string>()
-  readonly #judged = new Map<string, LetGo | undefined>()
+  readonly #judged = new Map<string, DeletionDecision | undefined>()
 
-  constructor(look: Look) {
+  constructor(look: RetentionSearch) {
     this.look = look
   }
 
   /** Decision to delete a manifest. Returns undefined if the manifest is kept. */
-  async of(digest: string, steps = 0): Promise<LetGo | undefined> {
+  async of(digest: string, steps = 0): Promise<DeletionDecision | undefined> {
     if (this.#judged.has(digest)) return this.#judged.get(digest)
     if (this.look.isOver) return undefined
     const found = steps > mostLevels ? undefined : await this.#decide(digest, steps)
@@ -40,7 +40,7 @@ export class LettingGo {
     return verdict
   }
 
-  async #decide(digest: string, steps: number): Promise<LetGo | undefined> {
+  async #decide(digest: string, steps: number): Promise<DeletionDecision | undefined> {
     const own = await this.#own(digest)
     if (own === 'kept') return undefined
     let level = 0
@@ -107,7 +107,11 @@ export class LettingGo {
   /**
    * True if a manifest in a plan can be deleted now: all of its parents are deleted, and nothing protects the manifest itself.
    */
-  async mayGo(digest: string, { partOf }: Pick<LetGo, 'partOf'>, isGone: (above: string) => Promise<boolean>) {
+  async mayGo(
+    digest: string,
+    { partOf }: Pick<DeletionDecision, 'partOf'>,
+    isGone: (above: string) => Promise<boolean>,
+  ) {
     if ((await this.#present(digest)).length > 0) return false
     const own = await this.#own(digest)
     const passes = own === 'silent' ? partOf !== '' && (await isGone(partOf)) : own !== 'kept'

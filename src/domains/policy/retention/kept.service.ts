@@ -5,24 +5,24 @@ import type { Reader } from '#db/sql.ts'
 import { subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import {
-  type Asked,
+  type ContentRules,
+  contentRulesAt,
   type Dated,
   datesOf,
   daysAfter,
   enforced,
   type Kept,
-  type Law,
   latestOf,
-  lawAt,
   type Mark,
   mostMoves,
   mostTagsNamed,
   type RetentionRule,
   type TagAssignment,
+  type WithPatterns,
 } from './retention.model.ts'
 import * as store from './retention-locks.store.ts'
 
-type By = { app: Pick<App, 'laws'> }
+type By = { app: Pick<App, 'contentRules'> }
 
 /** Most manifests that one search visits, including parents. A manifest with more parents counts as protected. */
 const mostAbove = 1000
@@ -33,11 +33,11 @@ const mostRead = 20_000
 const untaggedAtOnce = 500
 
 /** Search in one repository with a limit on rows. If the limit is reached, the content counts as protected. */
-export class Look {
+export class RetentionSearch {
   readonly reader: Reader
-  readonly law: Law
+  readonly contentRules: ContentRules
   /** Retention rules that apply in this search. By default, rules in mode ENFORCE. */
-  readonly rules: readonly Asked<RetentionRule>[]
+  readonly rules: readonly WithPatterns<RetentionRule>[]
   readonly repo: TagRepo
   readonly now: string
   readonly #alone = new Map<string, Kept | undefined>()
@@ -47,28 +47,28 @@ export class Look {
   #areAllMoves = false
   #left: number
   /** Another search that reads the moves of the tag history for both searches. */
-  readonly #reading: Look | undefined
+  readonly #reading: RetentionSearch | undefined
 
   constructor(
     reader: Reader,
-    law: Law,
+    contentRules: ContentRules,
     repo: TagRepo,
     now: string,
-    options: { rules?: Look['rules']; moves?: Look; most?: number } = {},
+    options: { rules?: RetentionSearch['rules']; moves?: RetentionSearch; most?: number } = {},
   ) {
     this.reader = reader
-    this.law = law
+    this.contentRules = contentRules
     this.repo = repo
     this.now = now
-    this.rules = options.rules ?? enforced(law)
+    this.rules = options.rules ?? enforced(contentRules)
     this.#left = options.most ?? mostRead
     this.#reading = options.moves
   }
 
   /** Creates a search with the rules that the reader sees now, including changes by other servers. */
-  static async at(reader: Reader, by: By, repo: TagRepo, now: string): Promise<Look> {
-    const law = await by.app.laws.of(reader, repo.uid, { fresh: true })
-    return new Look(reader, lawAt(law, repo.uid), repo, now)
+  static async at(reader: Reader, by: By, repo: TagRepo, now: string): Promise<RetentionSearch> {
+    const contentRules = await by.app.contentRules.of(reader, repo.uid, { fresh: true })
+    return new RetentionSearch(reader, contentRulesAt(contentRules, repo.uid), repo, now)
   }
 
   get isOver(): boolean {
@@ -153,16 +153,16 @@ export class Look {
   }
 
   async #keptAlone(digest: string): Promise<Kept | undefined> {
-    const { law, reader, repo, now } = this
+    const { contentRules, reader, repo, now } = this
     const stays = await this.stays(digest)
     const names = [...new Set(stays.map(({ tag }) => tag))]
     const tags = names.slice(0, mostTagsNamed)
-    const hold = law.holds.find((one) => isHeld(one, digest, names))
+    const hold = contentRules.holds.find((one) => isHeld(one, digest, names))
     if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: digest }
     const present = await this.read(namesWith(reader, repo, digest, mostMoves))
     // If not all tags were read, a rule may cover a tag that is missing here.
     if (this.isOver || stays.length >= mostMoves || present.length >= mostMoves) return undecided(digest, tags)
-    const immutable = law.tagRules.find(({ says, isAbout }) => says.immutable && present.some(isAbout))
+    const immutable = contentRules.tagRules.find(({ says, isAbout }) => says.immutable && present.some(isAbout))
     if (immutable) {
       const immovable = present.filter(immutable.isAbout).slice(0, mostTagsNamed)
       return { by: 'IMMUTABLE', until: '', rule: immutable.uid, tags: immovable, with: digest }
@@ -183,12 +183,12 @@ export class Look {
     const { reader, repo, now, rules } = this
     const stored = await store.findLock(reader, repo.id, digest)
     const untaggedSince = stays.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
-    const given = datesOf({ rules, former: this.law.former }, { stays, untaggedSince }, now)
+    const given = datesOf({ rules, former: this.contentRules.former }, { stays, untaggedSince }, now)
     return stored ? [stored, ...given] : given
   }
 
   /** The newest `keep_last` different digests of the tags that the rule covers. */
-  async #lastOf(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
+  async #lastOf(rule: WithPatterns<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { uid, says } = rule
     const known = this.#last.get(uid)
     if (known) return known
@@ -209,7 +209,7 @@ export class Look {
   /**
    * Reads each tag on its own. Needed if other tags move so often that the newest moves of the history do not go back far enough.
    */
-  async #lastByTags(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
+  async #lastByTags(rule: WithPatterns<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { reader, repo } = this
     const most = rule.says.keepLast
     const names = await this.read(store.tagsOf(reader, repo.ledger, mostMoves))
@@ -237,7 +237,7 @@ export function undecided(digest: string, tags: string[] = [], rule = ''): Kept 
   return { by: 'UNDECIDED', until: '', rule, tags, with: digest }
 }
 
-export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string[]): boolean {
+export function isHeld(hold: WithPatterns<Mark>, digest: string, names: readonly string[]): boolean {
   return hold.digest === '' ? names.some(hold.isAbout) : hold.digest === digest
 }
 
@@ -245,7 +245,7 @@ export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string
  * True if `keep_last` of the rule counts the digests of the tag. Cosign tags do not count, because their digests are protected
  * together with their subject.
  */
-function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
+function isCounted({ isAbout }: WithPatterns<RetentionRule>, tag: string): boolean {
   return isAbout(tag) && subjectOfTag(tag) === undefined
 }
 
@@ -254,10 +254,11 @@ function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
  * signs, at any level. A stored date protects the manifest even if its rule was deleted. Returns undefined if nothing protects
  * it.
  */
-export async function keptOf(look: Look, digest: string): Promise<Kept | undefined> {
-  const { law, reader, repo, now, rules } = look
-  const isLawless = rules.length + law.former.length + law.tagRules.length + law.holds.length === 0
-  if (isLawless && !(await store.findLatestLock(reader, repo.id, now))) return undefined
+export async function keptOf(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
+  const { contentRules, reader, repo, now, rules } = look
+  const hasNoRules =
+    rules.length + contentRules.former.length + contentRules.tagRules.length + contentRules.holds.length === 0
+  if (hasNoRules && !(await store.findLatestLock(reader, repo.id, now))) return undefined
   for await (const one of look.withAbove(digest)) {
     const kept = one === undefined ? undecided(digest) : await look.alone(one)
     if (kept) return kept
@@ -269,8 +270,8 @@ export async function keptOf(look: Look, digest: string): Promise<Kept | undefin
  * Tag rule with `keep_listed` that protects the manifest. A tag of the rule points to an index that lists the manifest, directly
  * or through other indexes.
  */
-async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
-  const rules = look.law.tagRules.filter(({ says }) => says.keepListed)
+async function listedOf(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
+  const rules = look.contentRules.tagRules.filter(({ says }) => says.keepListed)
   if (rules.length === 0) return undefined
   const seen = new Set([digest])
   for (const one of seen) {
@@ -291,8 +292,8 @@ async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
 }
 
 /** Returns the hold on the manifest or on one of its parents, even if rules protect it too. No call can override a hold. */
-export async function heldOf(look: Look, digest: string): Promise<Kept | undefined> {
-  const { holds } = look.law
+export async function heldOf(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
+  const { holds } = look.contentRules
   if (holds.length === 0) return undefined
   for await (const one of look.withAbove(digest)) {
     // If there are too many parents to check, the manifest counts as held.
@@ -308,8 +309,8 @@ export async function heldOf(look: Look, digest: string): Promise<Kept | undefin
 }
 
 /** Hold on any manifest of the repository. Returns undefined if there is none. */
-export async function heldIn(look: Look): Promise<Kept | undefined> {
-  const { holds } = look.law
+export async function heldIn(look: RetentionSearch): Promise<Kept | undefined> {
+  const { holds } = look.contentRules
   const held = (rule: string, digest: string): Kept => ({ by: 'HELD', until: '', rule, tags: [], with: digest })
   for (const { uid, digest } of holds) {
     if (digest !== '' && (await store.factsOf(look.reader, look.repo.id, digest))) return held(uid, digest)
@@ -328,21 +329,23 @@ export async function heldIn(look: Look): Promise<Kept | undefined> {
  * Returns the protection that prevents deletion of a repository. The repository counts as protected if the limit on rows is
  * reached first.
  */
-export async function keptIn(look: Look): Promise<Kept | undefined> {
-  const { law, reader, repo, now, rules } = look
+export async function keptIn(look: RetentionSearch): Promise<Kept | undefined> {
+  const { contentRules, reader, repo, now, rules } = look
   const stored = await store.findLatestLock(reader, repo.id, now)
   if (stored) return { by: 'PROMISED', ...stored, tags: [], with: '' }
-  const immutable = law.tagRules.filter(({ says }) => says.immutable)
-  if (rules.length + law.former.length + immutable.length + law.holds.length === 0) return undefined
-  const sayings = [...rules, ...law.former, ...immutable, ...law.holds]
+  const immutable = contentRules.tagRules.filter(({ says }) => says.immutable)
+  if (rules.length + contentRules.former.length + immutable.length + contentRules.holds.length === 0) return undefined
+  const sayings = [...rules, ...contentRules.former, ...immutable, ...contentRules.holds]
   const isNamed = (tag: string): boolean => sayings.some(({ isAbout }) => isAbout(tag))
   for await (const found of digestsOf(look, isNamed)) {
     const kept =
-      found === 'too many' ? undecided('', [], (rules[0] ?? law.former[0])?.uid) : await look.alone(found.digest)
+      found === 'too many'
+        ? undecided('', [], (rules[0] ?? contentRules.former[0])?.uid)
+        : await look.alone(found.digest)
     if (kept) return kept
   }
   // Some manifests never had a tag and have no stored date. They are older than the rule, or than its present number of days.
-  const dated = [...rules.map((one) => ({ ...one, endTime: now })), ...law.former].filter(
+  const dated = [...rules.map((one) => ({ ...one, endTime: now })), ...contentRules.former].filter(
     ({ says }) => says.untaggedDays > 0,
   )
   if (dated.length === 0) return undefined
@@ -357,7 +360,7 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
 /**
  * Manifest that was pushed within one of the time ranges and never had a tag. Returns `too many` if the limit on rows is reached.
  */
-async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<string | undefined> {
+async function untaggedIn(look: RetentionSearch, came: readonly store.PushPeriod[]): Promise<string | undefined> {
   for (let behind = ''; ; ) {
     const slice = { behind, most: untaggedAtOnce }
     const some = await look.read(store.untaggedAmong(look.reader, look.repo, came, slice))
@@ -371,7 +374,7 @@ async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<stri
 
 /** Yields each manifest of the repository to which a matching tag points or has pointed, once, with one of these tags. */
 async function* digestsOf(
-  look: Look,
+  look: RetentionSearch,
   isNamed: (tag: string) => boolean,
 ): AsyncGenerator<{ tag: string; digest: string } | 'too many'> {
   const [tags, digests] = [new Set<string>(), new Set<string>()]

@@ -37,10 +37,10 @@ export const outcomes = { NONE: 0, DELETED: 1, KEPT: 2, GONE: 3 } as const
 export type Outcome = (typeof outcomes)[keyof typeof outcomes]
 
 /** Decision to delete a manifest. `level` is higher than the levels of all parents of the manifest. */
-export type LetGo = { why: Why; rule: string; until: string; partOf: string; level: number }
+export type DeletionDecision = { why: Why; rule: string; until: string; partOf: string; level: number }
 
 /** A manifest that a plan deletes. */
-export type PlannedDeletion = LetGo & {
+export type PlannedDeletion = DeletionDecision & {
   position: number
   repoUid: string
   digest: string

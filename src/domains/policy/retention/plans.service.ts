@@ -48,7 +48,7 @@ export async function planRetention(call: Call, scope: string): Promise<Plan> {
 
 /** True if a retention rule is active in the scope. Otherwise the plan is empty. */
 async function hasRules({ app }: Call, scope: string): Promise<boolean> {
-  const { rules } = await app.laws.of(app.db, scope)
+  const { rules } = await app.contentRules.of(app.db, scope)
   return rules.some(({ scopeUid, says }) => {
     return says.mode !== 'OFF' && (isAtOrBelow(scope, scopeUid) || isAtOrBelow(scopeUid, scope))
   })

@@ -20,15 +20,15 @@ export async function quarantinedAs(
   repo: Pick<RepoRef, 'id' | 'uid'>,
   { type, digest }: Wanted,
 ): Promise<Mark | undefined> {
-  const law = await app.laws.of(app.db, repo.uid)
-  const here = law.quarantined.filter(({ scopeUid }) => isAtOrBelow(repo.uid, scopeUid))
+  const contentRules = await app.contentRules.of(app.db, repo.uid)
+  const here = contentRules.quarantined.filter(({ scopeUid }) => isAtOrBelow(repo.uid, scopeUid))
   if (here.length === 0) return undefined
   let looked = 0
   const known = new Map<string, Mark | undefined>()
 
   async function ofManifest(one: string): Promise<Mark | undefined> {
     if (known.has(one)) return known.get(one)
-    const own = quarantineOf(law, repo.uid, one)
+    const own = quarantineOf(contentRules, repo.uid, one)
     const mark = own ?? ((await isTagged(one)) ? undefined : await above(one, 1))
     known.set(one, mark)
     return mark

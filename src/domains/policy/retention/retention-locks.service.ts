@@ -4,18 +4,18 @@ import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import type { TagAt } from '#domains/registry/hooks.ts'
 import { lastSource } from '#domains/registry/tags/tag-history.store.ts'
-import { actorOf, type Mover, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
+import { type AssignmentCause, actorOf, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
 import { namesWith, tagNames } from '#domains/registry/tags/tags.store.ts'
 import { AppError, failedPrecondition } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
-import { heldIn, heldOf, isHeld, keptIn, keptOf, Look } from './kept.service.ts'
+import { heldIn, heldOf, isHeld, keptIn, keptOf, RetentionSearch } from './kept.service.ts'
 import {
+  type ContentRules,
+  contentRulesAt,
   datesOf,
   enforced,
   type Kept,
-  type Law,
   latestOf,
-  lawAt,
   mostMoves,
   mostTagsNamed,
   noEnd,
@@ -25,19 +25,19 @@ import {
 } from './retention.model.ts'
 import * as store from './retention-locks.store.ts'
 
-type By = { app: Pick<App, 'laws'> }
+type By = { app: Pick<App, 'contentRules'> }
 
 /**
  * Rules, holds and quarantines that apply in the repository. Does not query the database if the cache knows that there are none.
  */
-async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
-  const law = await app.laws.of(reader, repo)
-  return law === noRules ? law : lawAt(law, repo)
+async function contentRulesOf({ app }: By, reader: Reader, repo: string): Promise<ContentRules> {
+  const contentRules = await app.contentRules.of(reader, repo)
+  return contentRules === noRules ? contentRules : contentRulesAt(contentRules, repo)
 }
 
 /** Stores the retention date of a digest that a tag no longer points to. */
 export async function lockDigestLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt): Promise<void> {
-  const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
+  const rules = enforced(await contentRulesOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
   const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
   if (latest) await store.extendLock(tx, repo.id, left.digest, latest)
 }
@@ -56,9 +56,9 @@ export async function lockDigestAssigned(tx: Tx, by: By, repo: TagRepo, assigned
  * be lost.
  */
 async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
-  const law = await lawOf(by, tx, repo.uid)
-  const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
-  const former = law.former.filter(({ says }) => says.untaggedDays > 0)
+  const contentRules = await contentRulesOf(by, tx, repo.uid)
+  const rules = enforced(contentRules).filter(({ says }) => says.untaggedDays > 0)
+  const former = contentRules.former.filter(({ says }) => says.untaggedDays > 0)
   if (rules.length + former.length === 0) return
   const untaggedSince = await store.untaggedSince(tx, repo, digest)
   // A digest that was pushed together with its tag was never untagged.
@@ -75,7 +75,7 @@ export async function lockDigestUntagged(
   digest: string,
   now: string,
 ): Promise<void> {
-  const latest = latestOf(enforced(await lawOf(by, tx, repo.uid)).map((rule) => untaggedUntil(rule, now)))
+  const latest = latestOf(enforced(await contentRulesOf(by, tx, repo.uid)).map((rule) => untaggedUntil(rule, now)))
   if (latest) await store.extendLock(tx, repo.id, digest, latest)
 }
 
@@ -87,9 +87,9 @@ export async function requireMovable(
   tx: Tx,
   by: By,
   repo: TagRepo,
-  move: Pick<Mover, 'actor' | 'source'> & { name: string; previousDigest: string },
+  move: Pick<AssignmentCause, 'actor' | 'source'> & { name: string; previousDigest: string },
 ): Promise<void> {
-  const { tagRules } = await lawOf(by, tx, repo.uid)
+  const { tagRules } = await contentRulesOf(by, tx, repo.uid)
   const about = tagRules.filter(({ isAbout }) => isAbout(move.name))
   if (about.length === 0) return
   // A mirror can move tags that its upstream has set. It creates tags in the name of the member who set up the mirror.
@@ -108,9 +108,9 @@ export async function requireDeletable(
   tx: Tx,
   by: By,
   repo: TagRepo,
-  removal: Pick<Mover, 'actor' | 'source' | 'now'> & { name: string; digest: string },
+  removal: Pick<AssignmentCause, 'actor' | 'source' | 'now'> & { name: string; digest: string },
 ): Promise<void> {
-  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const { tagRules, holds } = await contentRulesOf(by, tx, repo.uid)
   const [name, tags] = [removal.name, [removal.name]]
   const about = tagRules.filter(({ isAbout }) => isAbout(name))
   const hold = holds.find(({ isAbout }) => isAbout(name))
@@ -125,7 +125,7 @@ export async function requireDeletable(
   if (hold) throw createKeptError({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
   // A subject that is not in the repository any more protects nothing.
   if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
-  const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
+  const kept = await keptOf(await RetentionSearch.at(tx, by, repo, removal.now), subject)
   if (kept) throw createKeptError(kept, name, 'tag')
 }
 
@@ -133,14 +133,14 @@ export async function requireDeletable(
 async function isOfUpstream(
   tx: Tx,
   repo: TagRepo,
-  { source, name }: Pick<Mover, 'source'> & { name: string },
+  { source, name }: Pick<AssignmentCause, 'source'> & { name: string },
 ): Promise<boolean> {
   return source === 'upstream' && (await lastSource(tx, repo.ledger, name)) === 'upstream'
 }
 
 /** Throws TAGS_GUARDED if a tag rule or a hold protects tags of the repository. An upstream would move these tags. */
 export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
-  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const { tagRules, holds } = await contentRulesOf(by, tx, repo.uid)
   const guards = [
     ...tagRules.filter(({ says }) => says.immutable || says.movers.length > 0),
     ...holds.filter(({ tags }) => tags.length > 0),
@@ -176,7 +176,7 @@ export async function requireUnheld(
   repo: TagRepo,
   digest?: string,
 ): Promise<Kept | undefined> {
-  const look = await Look.at(tx, work, repo, work.cause.now)
+  const look = await RetentionSearch.at(tx, work, repo, work.cause.now)
   const held = digest === undefined ? await heldIn(look) : await heldOf(look, digest)
   if (held) throw createKeptError(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
   return digest === undefined ? keptIn(look) : keptOf(look, digest)
@@ -199,7 +199,7 @@ export async function requireUnkept(
 
 /** Throws if the deletion would remove tags that only other identities are allowed to move. */
 async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
-  const rules = (await lawOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
+  const rules = (await contentRulesOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
   if (rules.length === 0) return
   const names = digest === undefined ? tagNames(tx, repo.id, '', mostMoves) : namesWith(tx, repo, digest, mostMoves)
   const found = await names
@@ -273,8 +273,8 @@ function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo', rule: string):
  */
 export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
   const { db } = app
-  const law = await lawOf({ app }, db, repo.uid)
-  const [rules, { former }] = [enforced(law), law]
+  const contentRules = await contentRulesOf({ app }, db, repo.uid)
+  const [rules, { former }] = [enforced(contentRules), contentRules]
   if (rules.length + former.length === 0) return undefined
   const manifest = await store.loneManifest(db, repo, digest)
   if (!manifest) return undefined
@@ -282,7 +282,8 @@ export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest
   if (stays.length === mostStaysTold) return undefined
   const names = [...new Set(stays.map(({ tag }) => tag))]
   const mayBeLast = rules.some(({ says, isAbout }) => says.keepLast > 0 && names.some(isAbout))
-  if (mayBeLast || names.some(subjectOfTag) || law.holds.some((hold) => isHeld(hold, digest, names))) return undefined
+  if (mayBeLast || names.some(subjectOfTag) || contentRules.holds.some((hold) => isHeld(hold, digest, names)))
+    return undefined
   const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
   const stored = await store.findLock(db, repo.id, digest)
   const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())

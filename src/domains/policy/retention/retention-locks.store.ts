@@ -56,7 +56,7 @@ export async function untaggedSince(reader: Reader, repo: { id: number; ledger: 
   return row?.createTime
 }
 
-export type Came = { after: string; until: string }
+export type PushPeriod = { after: string; until: string }
 
 /**
  * Up to `most` manifests after the digest `behind`. `isUntagged` is true if the manifest was pushed within one of the time ranges
@@ -65,7 +65,7 @@ export type Came = { after: string; until: string }
 export async function untaggedAmong(
   reader: Reader,
   repo: { id: number; ledger: number },
-  came: readonly Came[],
+  came: readonly PushPeriod[],
   { behind, most }: { behind: string; most: number },
 ): Promise<{ digest: string; isUntagged: boolean }[]> {
   const within = came.map(({ after, until }) => sql`m.create_time > ${after} AND m.create_time <= ${until}`)

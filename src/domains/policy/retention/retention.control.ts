@@ -26,8 +26,8 @@ import {
   type Retention,
   type RetentionMode,
   type RetentionRule,
-  type TagLaw,
   type TagRule,
+  type TagRuleSettings,
   toBrokenPromiseResource,
   toHoldResource,
   toQuarantineResource,
@@ -42,7 +42,7 @@ const rules = ruleHandlers(retentionRuleKind, {
   member: 'retentionRules',
 })
 const tagRules = ruleHandlers(tagRuleKind, {
-  ...{ field: 'tag_rule', fromMessage: tagLawFrom, toMessage: tagRuleMessage, orders: changedOrders },
+  ...{ field: 'tag_rule', fromMessage: tagRuleSettingsFrom, toMessage: tagRuleMessage, orders: changedOrders },
   response: 'pinfold.control.registry.v1.ListTagRulesResponse',
   member: 'tagRules',
 })
@@ -120,7 +120,14 @@ function modeOf(mode: number): RetentionMode | '' {
   return found
 }
 
-function tagLawFrom({ name, tags, exceptTags, immutable, movers, keepListed }: TagRuleMessage): TagLaw {
+function tagRuleSettingsFrom({
+  name,
+  tags,
+  exceptTags,
+  immutable,
+  movers,
+  keepListed,
+}: TagRuleMessage): TagRuleSettings {
   return { name, tags, exceptTags, immutable, movers, keepListed }
 }
 

@@ -24,7 +24,7 @@ export type Retention = {
 }
 
 /** Settings of a tag rule. It can make tags immutable, restrict who moves them, and protect the manifests that indexes list. */
-export type TagLaw = {
+export type TagRuleSettings = {
   name: string
   tags: string[]
   exceptTags: string[]
@@ -38,7 +38,7 @@ export type TagLaw = {
 /** A rule with its settings. */
 export type Scoped<T> = Rule & { says: T }
 export type RetentionRule = Scoped<Retention>
-export type TagRule = Scoped<TagLaw>
+export type TagRule = Scoped<TagRuleSettings>
 
 /** Former settings of an enforced rule that was changed or deleted. Retention dates that these settings gave remain valid. */
 export type FormerRule = Pick<RetentionRule, 'uid' | 'scopeUid' | 'says'> & { endTime: string }
@@ -52,28 +52,31 @@ export type Mark = Ending & {
 export type NewMark = Pick<Mark, 'digest' | 'tags' | 'reason'>
 
 /** A rule with a function that matches its tag patterns. */
-export type Asked<T> = T & { isAbout: IsAbout }
+export type WithPatterns<T> = T & { isAbout: IsAbout }
 
 /** Retention rules, tag rules, holds and quarantines of an organization. */
-export type Law = {
-  rules: readonly Asked<RetentionRule>[]
-  former: readonly Asked<FormerRule>[]
-  tagRules: readonly Asked<TagRule>[]
-  holds: readonly Asked<Mark>[]
+export type ContentRules = {
+  rules: readonly WithPatterns<RetentionRule>[]
+  former: readonly WithPatterns<FormerRule>[]
+  tagRules: readonly WithPatterns<TagRule>[]
+  holds: readonly WithPatterns<Mark>[]
   quarantined: readonly Mark[]
 }
 
-export const noRules: Law = { rules: [], former: [], tagRules: [], holds: [], quarantined: [] }
+export const noRules: ContentRules = { rules: [], former: [], tagRules: [], holds: [], quarantined: [] }
 
 /** Compiles the tag patterns of stored rules. A hold on a digest matches no tag. */
-export function lawFrom(stored: {
+export function toContentRules(stored: {
   rules: readonly RetentionRule[]
   former?: readonly FormerRule[]
   tagRules: readonly TagRule[]
   holds: readonly Mark[]
   quarantined: readonly Mark[]
-}): Law {
-  const ofRule = <T extends { says: TagPatterns }>(rule: T): Asked<T> => ({ ...rule, isAbout: aboutTags(rule.says) })
+}): ContentRules {
+  const ofRule = <T extends { says: TagPatterns }>(rule: T): WithPatterns<T> => ({
+    ...rule,
+    isAbout: aboutTags(rule.says),
+  })
   return {
     rules: stored.rules.map(ofRule),
     former: (stored.former ?? []).map(ofRule),
@@ -86,7 +89,7 @@ export function lawFrom(stored: {
 }
 
 /** Size of the rules in memory, counted in rules and patterns. */
-export function sizeOf({ rules, former, tagRules, holds, quarantined }: Law): number {
+export function sizeOf({ rules, former, tagRules, holds, quarantined }: ContentRules): number {
   const asked = [...rules, ...former, ...tagRules]
   const patterns = asked.reduce((sum, { says }) => sum + patternsOf(says), 0)
   const ofHolds = holds.reduce((sum, { tags }) => sum + tags.length, 0)
@@ -136,14 +139,14 @@ export const retentionFields = {
   mode: { column: 'mode', update: true, required: true },
 } as const satisfies Fields<Retention>
 
-export const tagLawFields = {
+export const tagRuleSettingsFields = {
   name: { column: 'name', update: true, pattern: namePattern },
   tags: { column: 'tags', update: true, pattern: tagPatterns },
   exceptTags: { column: 'except_tags', update: true, pattern: tagPatterns },
   immutable: { column: 'immutable', update: true },
   movers: { column: 'movers', update: true },
   keepListed: { column: 'keep_listed', update: true },
-} as const satisfies Fields<TagLaw>
+} as const satisfies Fields<TagRuleSettings>
 
 export const maxExceptions = 1000
 export const maxMovers = 100
@@ -166,7 +169,10 @@ export const mostTagsNamed = 20
 export const noEnd = '9999-12-31T23:59:59.999Z'
 
 /** Rules that apply in a repository. Each rule caches whether it matches a tag. */
-export function lawAt({ rules, former, tagRules, holds, quarantined }: Law, repo: string): Law {
+export function contentRulesAt(
+  { rules, former, tagRules, holds, quarantined }: ContentRules,
+  repo: string,
+): ContentRules {
   const isHere = ({ scopeUid }: { scopeUid: string }) => isAtOrBelow(repo, scopeUid)
   const here = <T extends { scopeUid: string; isAbout: IsAbout }>(all: readonly T[]): T[] =>
     all.filter(isHere).map((one) => ({ ...one, isAbout: askedOnce(one.isAbout) }))
@@ -180,7 +186,7 @@ export function lawAt({ rules, former, tagRules, holds, quarantined }: Law, repo
 }
 
 /** Retention rules in mode ENFORCE. */
-export function enforced({ rules }: Law): Asked<RetentionRule>[] {
+export function enforced({ rules }: ContentRules): WithPatterns<RetentionRule>[] {
   return rules.filter(({ says }) => says.mode === 'ENFORCE')
 }
 
@@ -202,12 +208,12 @@ export type Dated = { until: string; rule: string }
 export type TagAssignment = { tag: string; came: string; left: string }
 
 /** History of a manifest. `untaggedSince` is its creation time if it never had a tag, and undefined otherwise. */
-export type Past = { stays: readonly TagAssignment[]; untaggedSince: string | undefined }
+export type ManifestHistory = { stays: readonly TagAssignment[]; untaggedSince: string | undefined }
 
 /** Retention dates of a manifest. Former rules give dates only for the time until they ended. */
 export function datesOf(
-  { rules, former }: { rules: readonly Asked<RetentionRule>[]; former: readonly Asked<FormerRule>[] },
-  { stays, untaggedSince }: Past,
+  { rules, former }: { rules: readonly WithPatterns<RetentionRule>[]; former: readonly WithPatterns<FormerRule>[] },
+  { stays, untaggedSince }: ManifestHistory,
   now: string,
 ): Dated[] {
   const dates: Dated[] = []
@@ -256,6 +262,6 @@ export function daysAfter(time: string, days: number): string {
 }
 
 /** Quarantine of exactly this digest in the repository. Returns undefined if there is none. */
-export function quarantineOf(law: Law, repo: string, digest: string): Mark | undefined {
-  return law.quarantined.find((one) => one.digest === digest && isAtOrBelow(repo, one.scopeUid))
+export function quarantineOf(contentRules: ContentRules, repo: string, digest: string): Mark | undefined {
+  return contentRules.quarantined.find((one) => one.digest === digest && isAtOrBelow(repo, one.scopeUid))
 }

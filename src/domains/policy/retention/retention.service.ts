@@ -33,8 +33,8 @@ import {
   retentionFields,
   retentionRuleType,
   type Scoped,
-  type TagLaw,
-  tagLawFields,
+  type TagRuleSettings,
+  tagRuleSettingsFields,
   tagRuleType,
   toHoldResource,
   toQuarantineResource,
@@ -44,7 +44,7 @@ import {
 import * as store from './retention.store.ts'
 
 /** Common parts of retention rules and tag rules. */
-function placedKind<T extends Retention | TagLaw>(
+function placedKind<T extends Retention | TagRuleSettings>(
   kind: Pick<RuleKind<Scoped<T>, T>, 'type' | 'event' | 'table' | 'changed'> & { resource: Kind<Scoped<T>> },
   fields: Fields<T>,
   check: (says: T) => void,
@@ -59,8 +59,8 @@ function placedKind<T extends Retention | TagLaw>(
     async changed(tx, at, change) {
       await kind.changed?.(tx, at, change)
       const { uid } = change.after ?? change.before!
-      if (change.after) await lawChanged(tx, uid)
-      else await store.raiseLaw(tx, rootOf(uid))
+      if (change.after) await rulesChanged(tx, uid)
+      else await store.raiseRulesVersion(tx, rootOf(uid))
     },
   }
 }
@@ -79,24 +79,24 @@ export const retentionRuleKind = placedKind<Retention>(
   checkRetention,
 )
 
-export const tagRuleKind = placedKind<TagLaw>(
+export const tagRuleKind = placedKind<TagRuleSettings>(
   {
     type: tagRuleType,
     event: 'control.registry.retention.tag_rule',
     resource: toTagRuleResource,
     table: store.tagRuleTable,
   },
-  tagLawFields,
-  checkLaw,
+  tagRuleSettingsFields,
+  checkTagRule,
 )
 
 /**
  * Makes caches read the rules of the organization again. Throws RESOURCE_EXHAUSTED if the organization now has too many patterns.
  */
-async function lawChanged(tx: Tx, place: string): Promise<void> {
+async function rulesChanged(tx: Tx, place: string): Promise<void> {
   const organization = rootOf(place)
-  await store.raiseLaw(tx, organization)
-  const { rules, tagRules, holds } = await store.readLaw(tx, organization)
+  await store.raiseRulesVersion(tx, organization)
+  const { rules, tagRules, holds } = await store.readContentRules(tx, organization)
   const ofRules = [...rules, ...tagRules].map(({ says }) => patternsOf(says))
   const ofHolds = holds.map(({ tags }) => tags.length)
   const used = [...ofRules, ...ofHolds].reduce((sum, count) => sum + count, 0)
@@ -116,8 +116,8 @@ function markKind(
       return mark
     },
     async changed(tx, { uid, endTime }) {
-      if (endTime === '') await lawChanged(tx, uid)
-      else await store.raiseLaw(tx, rootOf(uid))
+      if (endTime === '') await rulesChanged(tx, uid)
+      else await store.raiseRulesVersion(tx, rootOf(uid))
     },
   }
 }
@@ -175,7 +175,7 @@ function checkRetention(says: Retention): void {
 }
 
 /** Throws INVALID_ARGUMENT and names every invalid field of a tag rule. */
-function checkLaw(says: TagLaw): void {
+function checkTagRule(says: TagRuleSettings): void {
   const { immutable, movers, keepListed = false } = says
   const problems = problemsOfTags(says)
   if (movers.length > maxMovers)
@@ -186,7 +186,7 @@ function checkLaw(says: TagLaw): void {
   if (!immutable && movers.length === 0 && !keepListed) {
     problems.push({ field: 'immutable', description: 'is required, unless movers or keep_listed is set' })
   }
-  checkFields(tagLawFields, says, problems)
+  checkFields(tagRuleSettingsFields, says, problems)
 }
 
 function problemsOfTags({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTags'>): FieldViolation[] {

@@ -23,7 +23,7 @@ export const holdTable = markTable('holds')
 export const quarantineTable = markTable('quarantined')
 
 /** Raises the version of the rules of an organization, so that caches read the rules again. */
-export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
+export async function raiseRulesVersion(tx: Tx, organization: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO law_versions (organization, version) VALUES (${organization}, 1)
         ON CONFLICT (organization) DO UPDATE SET version = law_versions.version + 1`)
@@ -33,7 +33,7 @@ export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
  * Version of the rules of an organization. It is 0 if the organization never had a rule, hold or quarantine. `any` is true if any
  * organization had one.
  */
-export async function lawVersion(reader: Reader, organization: string): Promise<{ version: number; any: boolean }> {
+export async function rulesVersion(reader: Reader, organization: string): Promise<{ version: number; any: boolean }> {
   const row = await reader.get<{ version: number; some: number }>(sql`
     SELECT coalesce((SELECT version FROM law_versions WHERE organization = ${organization}), 0) AS version,
            CASE WHEN EXISTS (SELECT 1 FROM law_versions) THEN 1 ELSE 0 END AS some`)
@@ -41,7 +41,7 @@ export async function lawVersion(reader: Reader, organization: string): Promise<
 }
 
 /** Reads all rules, former rules, holds and quarantines of an organization. */
-export async function readLaw(reader: Reader, organization: string) {
+export async function readContentRules(reader: Reader, organization: string) {
   const live = { now: '' }
   return {
     rules: await retentionRuleTable.list.below(reader, organization, {}, mostRules),

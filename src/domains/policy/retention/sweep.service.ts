@@ -13,8 +13,8 @@ import { wasAskedSince } from '#domains/registry/usage/digest-usage.store.ts'
 import { groupOfRow } from '#domains/rules/scopes.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { parentOf } from '#lib/uid.ts'
-import { LettingGo } from './deletable.service.ts'
-import { Look } from './kept.service.ts'
+import { DeletionDecisions } from './deletable.service.ts'
+import { RetentionSearch } from './kept.service.ts'
 import {
   mostDeletions,
   type Outcome,
@@ -25,7 +25,7 @@ import {
   toRetentionPlanResource,
 } from './plans.model.ts'
 import * as store from './plans.store.ts'
-import { enforced, lawAt } from './retention.model.ts'
+import { contentRulesAt, enforced } from './retention.model.ts'
 import { factsOf } from './retention-locks.store.ts'
 
 const manifestsAtOnce = 500
@@ -67,9 +67,9 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
 
 /** Current repository of the plan, or the next repository with an active rule. One batch skips at most 100 repositories. */
 async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: string } | 'none'> {
-  const law = await app.laws.of(app.db, plan.scopeUid)
+  const contentRules = await app.contentRules.of(app.db, plan.scopeUid)
   const repos = await store.reposFrom(app.db, plan.scopeUid, plan.repo, reposAtOnce)
-  const ruled = repos.find(({ uid }) => lawAt(law, uid).rules.some(({ says }) => says.mode !== 'OFF'))
+  const ruled = repos.find(({ uid }) => contentRulesAt(contentRules, uid).rules.some(({ says }) => says.mode !== 'OFF'))
   if (ruled) return (await findRepoRow(app.db, { uid: ruled.uid })) ?? { skipped: `${ruled.uid}.` }
   return repos.length < reposAtOnce ? 'none' : { skipped: `${repos.at(-1)!.uid}.` }
 }
@@ -86,11 +86,13 @@ async function judge(
   digests: readonly string[],
 ): Promise<{ deletions: Found[]; last: string | undefined; undecided: number }> {
   const now = app.clock().toISOString()
-  const law = lawAt(await app.laws.of(app.db, repo.uid), repo.uid)
-  const dryRules = law.rules.filter(({ says }) => says.mode !== 'OFF')
-  const real = new LettingGo(new Look(app.db, law, repo, now))
-  const dry = new LettingGo(new Look(app.db, law, repo, now, { rules: dryRules, moves: real.look }))
-  const hasDry = dryRules.length > enforced(law).length
+  const contentRules = contentRulesAt(await app.contentRules.of(app.db, repo.uid), repo.uid)
+  const dryRules = contentRules.rules.filter(({ says }) => says.mode !== 'OFF')
+  const real = new DeletionDecisions(new RetentionSearch(app.db, contentRules, repo, now))
+  const dry = new DeletionDecisions(
+    new RetentionSearch(app.db, contentRules, repo, now, { rules: dryRules, moves: real.look }),
+  )
+  const hasDry = dryRules.length > enforced(contentRules).length
   const deletions: Found[] = []
   let last: string | undefined
   let undecided = 0
@@ -194,8 +196,8 @@ async function deleteEach(
   some: readonly PlannedDeletion[],
 ): Promise<Outcome[]> {
   const cause = ownCause(app.clock, plan.appliedBy)
-  const look = await Look.at(tx, { app }, repo, cause.now)
-  const judging = new LettingGo(look)
+  const look = await RetentionSearch.at(tx, { app }, repo, cause.now)
+  const judging = new DeletionDecisions(look)
   const group = parentOf(repo.uid)
   const path = await pathIn(tx, group, repo.name)
   const origin = { host: (await servedHost(tx, app.config.url)) || 'localhost', subdomain: '', repository: path }

@@ -54,7 +54,7 @@ export type Resolved =
  */
 export type Served = { chosen: Chosen; latest: Chosen; heldUntil: string }
 /** Reason why the tag resolves to nothing. */
-export type Nothing = Exclude<Resolved, { chosen: object }>
+export type Unresolved = Exclude<Resolved, { chosen: object }>
 
 type Repo = store.LedgerRepo
 type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: ReadBudget }

@@ -5,12 +5,12 @@ import { Newest } from '#lib/caches/newest.ts'
 import { digestOf } from '#lib/digest.ts'
 import {
   explain,
-  type Nothing,
   type Question,
   resolveTag,
   rowsOf,
   type Served,
   steadyUntil,
+  type Unresolved,
 } from './resolve.service.ts'
 import { type LedgerRepo, standsStill } from './views.store.ts'
 
@@ -20,7 +20,7 @@ export type ViewCache = {
    * at which another digest is old enough. Deletions and quarantines by other servers take effect after 0.5 s, as for pulls by
    * digest. Content that other servers restore or release is served after up to 5 s.
    */
-  of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
+  of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Unresolved>
   clear(): void
 }
 

@@ -7,7 +7,7 @@ export type TagStatus = keyof typeof tagStatuses
 export const graceStatuses = { notEligible: 0, eligible: 1, active: 2, broken: 3, expired: 4 } as const
 export type GraceStatus = keyof typeof graceStatuses
 
-export type Standing = {
+export type SupportState = {
   tagStatus: TagStatus
   graceStatus: GraceStatus
   /** End of the grace period, with milliseconds. Undefined unless it is in progress. */
@@ -33,7 +33,7 @@ export function hasEnded({ eolDate, ended }: Pick<Release, 'eolDate' | 'ended'>,
   return eolDate === '' ? ended : now > midnight(eolDate)
 }
 
-export function standingOf({ now, release, grace, rebuilt }: Facts): Standing {
+export function standingOf({ now, release, grace, rebuilt }: Facts): SupportState {
   const status = graceOf({ now, release, grace })
   const over = release !== undefined && hasEnded(release, now)
   const tagStatus = status === 'active' ? 'inGrace' : !rebuilt || over ? 'inactive' : 'active'

@@ -11,7 +11,7 @@ import { findSettings } from '../settings/settings.store.ts'
 import type { Tag } from '../tags/tags.model.ts'
 import { listTags } from '../tags/tags.service.ts'
 import type { TagFilter } from '../tags/tags.store.ts'
-import { type Standing, standingOf } from './end-of-life.model.ts'
+import { type SupportState, standingOf } from './end-of-life.model.ts'
 import type { Release } from './lifecycles.model.ts'
 import * as store from './lifecycles.store.ts'
 import { releasesOf } from './lifecycles.store.ts'
@@ -21,7 +21,7 @@ import { mainPackagesOf, readingOf, type StoredMain } from './main-packages.serv
  * A tag and its status. `main` is undefined if the contents of the image are unknown, and `release` if the release line is
  * unknown.
  */
-export type EolTag = { tag: Judged; main: StoredMain | undefined; release: Release | undefined; standing: Standing }
+export type EolTag = { tag: Judged; main: StoredMain | undefined; release: Release | undefined; standing: SupportState }
 
 type Judged = Pick<Tag, 'uid' | 'name' | 'digest' | 'deprecated'>
 

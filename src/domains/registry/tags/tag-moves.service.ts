@@ -10,14 +10,14 @@ import { newUid, rootOf } from '#lib/uid.ts'
 import { allRows, type Removal } from '../repos/removals.model.ts'
 import { type HistoryRecord, timeAfter } from './tag-history.model.ts'
 import * as history from './tag-history.store.ts'
-import type { Mover, Tag, TagRepo } from './tags.model.ts'
+import type { AssignmentCause, Tag, TagRepo } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
 /**
  * Assignment of a digest to a tag. Without a digest, an existing tag keeps its digest. A new tag without a digest points to
  * nothing, and has no row in the tag history.
  */
-export type Assignment = Mover & { repo: TagRepo; name: string; digest: string | undefined }
+export type Assignment = AssignmentCause & { repo: TagRepo; name: string; digest: string | undefined }
 
 /** `previousDigest` is empty if the tag had no digest. `changed` is true if the tag history has a new row. */
 export type Assigned = { tag: Tag; previousDigest: string; changed: boolean }
@@ -104,7 +104,7 @@ async function notifyTagLeft(
 type By = Pick<Work, 'app' | 'cause'>
 
 /** Deletes the tag. The digest of the tag gets its retention date. Throws if a tag rule or a hold forbids the deletion. */
-export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
+export async function removeTag(tx: Tx, by: By, tag: Tag, removal: AssignmentCause & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
   const { name, digest } = tag
   for (const may of by.app.hooks.mayDeleteTag) await may(tx, repo, { name, digest, now, actor, source })
@@ -119,7 +119,7 @@ export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { rep
 export async function removeTagNamed(
   tx: Tx,
   by: By,
-  removal: Mover & { repo: TagRepo; name: string },
+  removal: AssignmentCause & { repo: TagRepo; name: string },
 ): Promise<Tag | undefined> {
   const tag = await store.findTagNamed(tx, removal.repo.id, removal.name)
   if (tag) await removeTag(tx, by, tag, removal)
@@ -127,7 +127,12 @@ export async function removeTagNamed(
 }
 
 /** Deletes every tag that points to the digest. */
-export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Mover & { repo: TagRepo }): Promise<void> {
+export async function removeTagsOf(
+  tx: Tx,
+  by: By,
+  digest: string,
+  removal: AssignmentCause & { repo: TagRepo },
+): Promise<void> {
   const where = store.ofRepo(removal.repo, digest)
   for (let after = ''; ; ) {
     const uids = await store.uidsWhere(tx, where, after, toldAtOnce)
@@ -167,7 +172,7 @@ async function notifyHooks(tx: Tx, by: By, uids: readonly string[]): Promise<voi
   await emitEach(tx, by, 'registry.tag.deleted', inputs)
 }
 
-async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo }): Promise<void> {
+async function removeWhere(tx: Tx, where: Sql, removal: AssignmentCause & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
   const last = await store.lastUpdateOf(tx, where)
   if (last === '') return
@@ -178,7 +183,7 @@ async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo 
 }
 
 /** Imported assignments of a tag, the oldest first. */
-export type PastMoves = {
+export type ImportedAssignments = {
   name: string
   moves: readonly { time: string; digest: string }[]
   /** Used only if the import creates the tag. */
@@ -194,7 +199,7 @@ export async function appendPastMoves(
   tx: Tx,
   by: By,
   repo: TagRepo,
-  { name, moves, deprecated, actor }: PastMoves,
+  { name, moves, deprecated, actor }: ImportedAssignments,
 ): Promise<{ tag: Tag; made: boolean }> {
   const before = await store.lockTagNamed(tx, repo.id, name)
   const { hooks } = by.app
@@ -237,7 +242,7 @@ export type LastRecord = { time: string; digest: string }
  * Makes the tag history agree with the tag. Adds a row if the last row has another digest. If the digests agree, only corrects
  * the time of the tag.
  */
-export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecord, by: Mover): Promise<void> {
+export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecord, by: AssignmentCause): Promise<void> {
   const { now, actor, source } = by
   if (last.digest !== '' && last.digest === tag.digest) {
     const updateTime = last.time > tag.updateTime ? last.time : tag.updateTime
@@ -257,7 +262,7 @@ export async function bringBackTag(
   repo: TagRepo,
   { name, time, digest }: LastRecord & { name: string },
   canStand: boolean,
-  { now, actor, source }: Mover,
+  { now, actor, source }: AssignmentCause,
 ): Promise<void> {
   if (canStand) {
     const times = { createTime: time, updateTime: time, assignTime: time }

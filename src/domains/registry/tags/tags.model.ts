@@ -29,7 +29,7 @@ export const tagType = 'registry.pinfold.dev/Tag'
 export type TagRepo = { id: number; uid: string; ledger: number }
 
 /** Actor, source and time of an assignment, by the clock of the server. */
-export type Mover = {
+export type AssignmentCause = {
   now: string
   actor: string
   source: Source

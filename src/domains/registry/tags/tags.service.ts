@@ -17,9 +17,9 @@ import { repoType } from '../repos/repos.model.ts'
 import { findRepoRow, lockRepoRow } from '../repos/repos.store.ts'
 import { type Assigned, assignTag, removeTag, removeTagNamed, requireTagAt } from './tag-moves.service.ts'
 import {
+  type AssignmentCause,
   actorOf,
   everyShape,
-  type Mover,
   maxBundles,
   recentMs,
   type Tag,
@@ -104,7 +104,7 @@ async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise
       description: `the repository does not have the manifest ${digest}; push it first`,
     })
   }
-  const mover: Mover = { now: call.now, actor: call.caller.uid, source: 'api' }
+  const mover: AssignmentCause = { now: call.now, actor: call.caller.uid, source: 'api' }
   return assignTag(tx, call, { ...mover, repo, name, digest }, input)
 }
 

@@ -1,15 +1,15 @@
 import {
-  addToPlaces,
+  addToScopes,
   countNodes,
   type Keys,
   type Listing,
   listPage,
   moveInLists,
-  placesOfLeaf,
   removeFromLists,
   removeManyFromLists,
+  scopeKeysOfLeaf,
 } from '#db/listing.ts'
-import { type Beyond, countBeyond, listBeyond } from '#db/listing-beyond.ts'
+import { countBeyond, type GreaterThan, listBeyond } from '#db/listing-beyond.ts'
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -136,7 +136,7 @@ export function countTags(reader: Reader, branches: readonly TagBranch[], filter
   return beyond ? countBeyond(reader, listings, places, beyond) : countNodes(reader, listings, branches, conditions)
 }
 
-type Plan = { listings: Listing[]; conditions: Sql[]; places: string[]; beyond?: Beyond }
+type Plan = { listings: Listing[]; conditions: Sql[]; places: string[]; beyond?: GreaterThan }
 
 function planOf(branches: readonly TagBranch[], { name, digest, updatedSince, asked }: TagFilter): Plan {
   const shapes = visibleShapes(asked)
@@ -191,8 +191,8 @@ export async function insertTag(tx: Tx, repo: TagRepo, tag: Tag): Promise<void> 
     VALUES (${tag.uid}, ${repo.id}, ${tag.name}, ${tag.digest}, ${shape}, ${Number(tag.deprecated)},
             ${JSON.stringify(tag.bundles)}, ${tag.createTime}, ${tag.updateTime}, ${tag.assignTime})
     RETURNING id`)
-  const entry = { uid: tag.uid, id: row!.id, keys: keysOf(tag), places: placesOfLeaf(tag.uid) }
-  await addToPlaces(tx, kindOf(shape), [entry])
+  const entry = { uid: tag.uid, id: row!.id, keys: keysOf(tag), places: scopeKeysOfLeaf(tag.uid) }
+  await addToScopes(tx, kindOf(shape), [entry])
 }
 
 export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {
@@ -202,7 +202,7 @@ export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {
            inactive = ${Number(after.inactive)}, update_time = ${after.updateTime}, assign_time = ${after.assignTime}
      WHERE uid = ${before.uid}`)
   const { name, uid } = before
-  await moveInLists(tx, kindOf(shapeOf(name)), uid, keysOf(before), keysOf(after), placesOfLeaf(uid))
+  await moveInLists(tx, kindOf(shapeOf(name)), uid, keysOf(before), keysOf(after), scopeKeysOfLeaf(uid))
 }
 
 /**
@@ -220,7 +220,7 @@ export async function setInactive(
 
 export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {
   await tx.run(sql`DELETE FROM tags WHERE uid = ${tag.uid}`)
-  await removeFromLists(tx, kindOf(shapeOf(tag.name)), tag.uid, keysOf(tag), placesOfLeaf(tag.uid))
+  await removeFromLists(tx, kindOf(shapeOf(tag.name)), tag.uid, keysOf(tag), scopeKeysOfLeaf(tag.uid))
 }
 
 /** Condition for all tags of a repository, or for its tags that point to one digest. */
@@ -291,7 +291,7 @@ export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promis
   }
   for (const { shape, total } of found) {
     const ofShape = found.length === 1 ? where : sql`${where} AND t.shape = ${shape}`
-    const many = { kind: kindOf(shape), places: placesOfLeaf(`${repo.uid}/`), table: 'tags', where: ofShape, total }
+    const many = { kind: kindOf(shape), places: scopeKeysOfLeaf(`${repo.uid}/`), table: 'tags', where: ofShape, total }
     await removeManyFromLists(tx, many, keyColumns)
   }
   await tx.run(sql`DELETE FROM tags WHERE id IN (SELECT t.id FROM tags t WHERE ${where})`)

@@ -12,10 +12,10 @@ import { type Window, within } from './tag-history.store.ts'
 /**
  * Source of an upstream history: a repository at the address that served the history. `path` includes the prefix of the upstream.
  */
-export type Teller = { ledger: number; upstream: string; origin: string; path: string }
+export type HistorySource = { ledger: number; upstream: string; origin: string; path: string }
 type TellerRow = { id: number; moves: number }
 
-async function findTeller(reader: Reader, { ledger, origin, path }: Teller): Promise<TellerRow | undefined> {
+async function findTeller(reader: Reader, { ledger, origin, path }: HistorySource): Promise<TellerRow | undefined> {
   return reader.get<TellerRow>(sql`
     SELECT id, moves FROM history_tellers WHERE ledger_id = ${ledger} AND origin = ${origin} AND path = ${path}`)
 }
@@ -30,7 +30,7 @@ export async function countReported(reader: Reader, ledger: number): Promise<num
 type Last = { time: string; event: number; digest: string }
 
 /** Last stored assignment of a tag from this source. */
-export async function findLastReported(reader: Reader, teller: Teller, tag: string): Promise<Last | undefined> {
+export async function findLastReported(reader: Reader, teller: HistorySource, tag: string): Promise<Last | undefined> {
   return reader.get<Last>(sql`
     SELECT m.time, m.event, m.digest FROM told_moves m
       JOIN history_tellers w ON w.id = m.teller_id AND w.origin = ${teller.origin} AND w.path = ${teller.path}
@@ -51,7 +51,7 @@ const into = sql`
 /** Adds assignments of a tag that are later than all stored ones from this source. Returns the number of added assignments. */
 export async function addReported(
   tx: Tx,
-  teller: Teller,
+  teller: HistorySource,
   tag: string,
   moves: readonly ReportedMove[],
   now: string,

@@ -26,10 +26,10 @@ export const sweepUsage: Job = {
     const today = clock().getTime()
     const before = (days: number) => new Date(today - days * dayMs).toISOString().slice(0, 10)
     let rows = 0
-    let from: store.Place | undefined = { repo: 0, digest: '' }
+    let from: store.UsageRowKey | undefined = { repo: 0, digest: '' }
     const step = async (tx: Tx): Promise<number> => {
       if (!from) return 0
-      const upTo = await store.placeAfter(tx, from, rowsAtOnce)
+      const upTo = await store.usageRowAfter(tx, from, rowsAtOnce)
       const gone = await store.deleteBefore(tx, before(keptDays), from, upTo)
       const forgotten = await store.forgetLastPulls(tx, before(keptDays), from, upTo)
       const merged = await store.mergeCallers(tx, before(namedDays), from, upTo)

@@ -29,11 +29,15 @@ export async function callersOf(
   return rows.map(({ caller }) => caller)
 }
 
-export type Place = { repo: number; digest: string }
+export type UsageRowKey = { repo: number; digest: string }
 
 /** Position of the row that follows after `rows` rows. Returns undefined if there are fewer rows. */
-export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: number): Promise<Place | undefined> {
-  return reader.get<Place>(sql`
+export async function usageRowAfter(
+  reader: Reader,
+  { repo, digest }: UsageRowKey,
+  rows: number,
+): Promise<UsageRowKey | undefined> {
+  return reader.get<UsageRowKey>(sql`
     SELECT repo_id AS repo, digest FROM digest_usage WHERE (repo_id, digest) > (${repo}, ${digest})
      ORDER BY repo_id, digest LIMIT 1 OFFSET ${rows}`)
 }
@@ -41,12 +45,22 @@ export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: 
 /**
  * Deletes rows from before `day` between two positions. Keeps the rows of the last day on which an existing manifest was pulled.
  */
-export async function deleteBefore(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
+export async function deleteBefore(
+  tx: Tx,
+  day: string,
+  after: UsageRowKey,
+  upTo: UsageRowKey | undefined,
+): Promise<number> {
   return tx.run(sql`DELETE FROM digest_usage AS u WHERE ${outdated(day, after, upTo)}`)
 }
 
 /** Merges the rows of the callers of each day, between two positions and from before `day`. Returns the number of merged rows. */
-export async function mergeCallers(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
+export async function mergeCallers(
+  tx: Tx,
+  day: string,
+  after: UsageRowKey,
+  upTo: UsageRowKey | undefined,
+): Promise<number> {
   const named = sql`${outdated(day, after, upTo)} AND u.caller <> ${nobody} AND u.caller <> ${others}`
   await noteLastPulls(tx, named)
   await tx.run(sql`
@@ -78,13 +92,18 @@ async function noteLastPulls(tx: Tx, named: Sql): Promise<void> {
 }
 
 /** Deletes the last pulls of callers from before `day`, for manifests between two positions. */
-export async function forgetLastPulls(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
+export async function forgetLastPulls(
+  tx: Tx,
+  day: string,
+  after: UsageRowKey,
+  upTo: UsageRowKey | undefined,
+): Promise<number> {
   const end = upTo ? sql`AND (repo_id, digest) <= (${upTo.repo}, ${upTo.digest})` : sql``
   return tx.run(sql`
     DELETE FROM digest_last_pulls WHERE (repo_id, digest) > (${after.repo}, ${after.digest}) ${end} AND last_time < ${day}`)
 }
 
-function outdated(day: string, after: Place, upTo: Place | undefined): Sql {
+function outdated(day: string, after: UsageRowKey, upTo: UsageRowKey | undefined): Sql {
   const end = upTo ? sql`AND (u.repo_id, u.digest) <= (${upTo.repo}, ${upTo.digest})` : sql``
   return sql`
     (u.repo_id, u.digest) > (${after.repo}, ${after.digest}) ${end} AND u.day < ${day}
@@ -96,7 +115,7 @@ function outdated(day: string, after: Place, upTo: Place | undefined): Sql {
 /** True if the manifest was pulled with GET on one of these days. `until` is exclusive. */
 export async function wasPulledOn(
   reader: Reader,
-  { repo, digest }: Place,
+  { repo, digest }: UsageRowKey,
   { from, until }: { from: string; until: string },
 ): Promise<boolean> {
   const row = await reader.get(sql`
@@ -108,7 +127,7 @@ export async function wasPulledOn(
 /** True if the manifest was requested since then, with GET or HEAD. */
 export async function wasAskedSince(
   reader: Reader,
-  { repo, digest }: Place,
+  { repo, digest }: UsageRowKey,
   since: { day: string; time: string },
 ): Promise<boolean> {
   const row = await reader.get(sql`

@@ -24,7 +24,7 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
       const last = found.at(-1)
       if (!last) break
       after = last.findingNo
-      const places = [...new Map(found.map((one) => [store.foundPlaceKey(one), one])).values()]
+      const places = [...new Map(found.map((one) => [store.findingComponentKey(one), one])).values()]
       for (const slice of await slicesOf(db, places)) noted += await lease.tx((tx) => noteSome(tx, slice))
     }
   }
@@ -35,12 +35,12 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
  * Splits packages into slices. Findings from each organization's own advisories have separate slices, because one package can
  * have many of these.
  */
-async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Promise<store.FoundPlace[][]> {
+async function slicesOf(db: App['db'], places: readonly store.FindingComponent[]): Promise<store.FindingComponent[][]> {
   const totals = await store.countTellable(db, places)
-  const slices: store.FoundPlace[][] = []
+  const slices: store.FindingComponent[][] = []
   let findings = 0
   for (const one of places) {
-    const total = totals.get(store.foundPlaceKey(one)) ?? 0
+    const total = totals.get(store.findingComponentKey(one)) ?? 0
     const slice = slices.at(-1)
     findings += total
     if (slice && slice.length < placesAtOnce && findings <= mostPerSlice) slice.push(one)
@@ -56,18 +56,18 @@ async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Pro
  * Records changes of packages, except for packages that are queued for comparison. Findings of queued packages are about to
  * change.
  */
-async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<number> {
-  const itemsOf = (one: store.FoundPlace) =>
+async function noteSome(tx: Tx, places: readonly store.FindingComponent[]): Promise<number> {
+  const itemsOf = (one: store.FindingComponent) =>
     ecosystemsOf(one).flatMap((ecosystem) => [one.name, one.origin].map((name) => packageItem(ecosystem, name)))
   const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(places.flatMap(itemsOf))])
   const atRest = places.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
   if (atRest.length === 0) return 0
   const findings = await store.tellable(tx, atRest, ownSource)
-  for (const those of Map.groupBy(findings, store.foundPlaceKey).values()) {
+  for (const those of Map.groupBy(findings, store.findingComponentKey).values()) {
     await noteOne(tx, those)
   }
-  const isOpen = ({ goneTime }: store.TellableFinding) => goneTime === ''
-  const numbers = (those: readonly store.TellableFinding[]) => those.map(({ findingNo }) => findingNo)
+  const isOpen = ({ goneTime }: store.ReportableFinding) => goneTime === ''
+  const numbers = (those: readonly store.ReportableFinding[]) => those.map(({ findingNo }) => findingNo)
   await store.markAnnounced(tx, numbers(findings.filter((one) => isOpen(one) && !one.isPublishedEvent)), 1)
   await store.markAnnounced(tx, numbers(findings.filter((one) => !isOpen(one))), 0)
   return new Set(atRest.map(({ componentNo }) => componentNo)).size
@@ -77,7 +77,7 @@ async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<nu
  * Compares the reported vulnerabilities of a package with the present vulnerabilities. A rewritten record with the same
  * vulnerabilities causes no change.
  */
-async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Promise<void> {
+async function noteOne(tx: Tx, findings: readonly store.ReportableFinding[]): Promise<void> {
   const certain = findings.filter(({ state }) => state === findingStates.vulnerable)
   const before = timesOf(certain.filter(({ isPublishedEvent }) => isPublishedEvent))
   const now = timesOf(certain.filter(({ goneTime }) => goneTime === ''))
@@ -94,7 +94,7 @@ async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Prom
 }
 
 /** Vulnerabilities, each with the time at which its first finding opened or closed. */
-function timesOf(findings: readonly store.TellableFinding[]): Map<string, string> {
+function timesOf(findings: readonly store.ReportableFinding[]): Map<string, string> {
   const times = new Map<string, string>()
   for (const { record, foundTime, goneTime } of findings) {
     const time = goneTime === '' ? foundTime : goneTime

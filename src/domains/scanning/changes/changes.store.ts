@@ -18,7 +18,7 @@ export type Turned = 'came' | 'went'
  * A package, and the organization whose own advisories its findings come from. The organization is empty for findings from shared
  * data sources.
  */
-export type FoundPlace = StoredComponent & { place: string }
+export type FindingComponent = StoredComponent & { place: string }
 
 /** Compared packages with a finding to report, in the order of the finding numbers, after the finding `after`. */
 export async function listUnannounced(
@@ -26,9 +26,9 @@ export async function listUnannounced(
   turned: Turned,
   after: number,
   most: number,
-): Promise<(FoundPlace & { findingNo: number })[]> {
+): Promise<(FindingComponent & { findingNo: number })[]> {
   const toTell = turned === 'came' ? sql`x.told = 0 AND x.gone_time = ''` : sql`x.told = 1 AND x.gone_time <> ''`
-  return reader.all<FoundPlace & { findingNo: number }>(sql`
+  return reader.all<FindingComponent & { findingNo: number }>(sql`
     SELECT f.id AS "findingNo", f.place, ${componentColumns}
       FROM (SELECT x.id, x.component_id, x.place FROM findings x
              WHERE ${toTell} AND x.id > ${after}
@@ -46,27 +46,27 @@ const inPlace = (place: string, components: readonly number[], columns: Sql, gro
    WHERE component_id IN (${list(components)}) AND place = ${place} AND told = 1 AND gone_time <> '' ${grouped}`
 
 /** Numbers of the packages by organization. */
-function byPlace(places: readonly FoundPlace[]): [place: string, components: number[]][] {
+function byPlace(places: readonly FindingComponent[]): [place: string, components: number[]][] {
   const all = Map.groupBy(places, ({ place }) => place)
   return [...all].map(([place, those]) => [place, [...new Set(those.map(({ componentNo }) => componentNo))]])
 }
 
 const placesAtOnce = 50
 
-export const foundPlaceKey = ({ componentNo, place }: Pick<FoundPlace, 'componentNo' | 'place'>): string =>
+export const findingComponentKey = ({ componentNo, place }: Pick<FindingComponent, 'componentNo' | 'place'>): string =>
   `${componentNo} ${place}`
 
 /** Number of findings that `tellable` reads for each package. The keys are from `foundPlaceKey`. */
-export async function countTellable(reader: Reader, places: readonly FoundPlace[]): Promise<Map<string, number>> {
+export async function countTellable(reader: Reader, places: readonly FindingComponent[]): Promise<Map<string, number>> {
   const totals = new Map<string, number>()
   const counted = sql`component_id AS "componentNo", place, count(*) AS total`
   for (const some of chunks(byPlace(places), placesAtOnce)) {
     const all = some.map(([place, numbers]) => inPlace(place, numbers, counted, sql`GROUP BY component_id, place`))
-    const rows = await reader.all<Pick<FoundPlace, 'componentNo' | 'place'> & { total: number }>(
+    const rows = await reader.all<Pick<FindingComponent, 'componentNo' | 'place'> & { total: number }>(
       join(all, ' UNION ALL '),
     )
     for (const { total, ...of } of rows) {
-      const key = foundPlaceKey(of)
+      const key = findingComponentKey(of)
       totals.set(key, (totals.get(key) ?? 0) + total)
     }
   }
@@ -81,7 +81,7 @@ export async function waitingItems(reader: Reader, kind: number, items: readonly
   return new Set(rows.map(({ item }) => item))
 }
 
-export type TellableFinding = {
+export type ReportableFinding = {
   findingNo: number
   componentNo: number
   place: string
@@ -100,8 +100,12 @@ export type TellableFinding = {
  * Open findings of some packages, and closed findings that were reported, for at most twenty organizations. `isFirst` is always
  * false for findings from the source `own` or from a source without ecosystems.
  */
-export async function tellable(reader: Reader, places: readonly FoundPlace[], own: string): Promise<TellableFinding[]> {
-  type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & NamedRow & { told: number; first: number }
+export async function tellable(
+  reader: Reader,
+  places: readonly FindingComponent[],
+  own: string,
+): Promise<ReportableFinding[]> {
+  type Row = Omit<ReportableFinding, 'isTold' | 'isFirst' | 'record'> & NamedRow & { told: number; first: number }
   const columns = sql`id, component_id, affected_id, place, state, found_time, gone_time, told`
   const all = byPlace(places).map(([place, components]) => inPlace(place, components, columns))
   const rows = await reader.all<Row>(sql`

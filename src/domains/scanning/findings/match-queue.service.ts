@@ -11,7 +11,7 @@ import { type DueMatch, readCountsItem, readPackageItem } from '../queue/queue.m
 import * as queue from '../queue/queue.store.ts'
 import { componentsNamed } from './findings.store.ts'
 import { countList, countPackages, spreadPage } from './open-findings.service.ts'
-import { createPace, type Doing, end, later, matchAll, pause, suppressAll } from './queue-items.service.ts'
+import { createPace, end, type ItemInProgress, later, matchAll, pause, suppressAll } from './queue-items.service.ts'
 import { type PairCursor, pairsOfList, pairsTouching } from './suppressions.store.ts'
 
 export type MatchTaker = { node: string; isGone(node: string): boolean; after: string | undefined }
@@ -61,7 +61,7 @@ export async function postponeMatch(app: App, item: DueMatch, ms: number): Promi
   await app.db.tx((tx) => queue.giveBackMatch(tx, item, dueTime))
 }
 
-const processors: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
+const processors: Record<DueMatch['kind'], (doing: ItemInProgress) => Promise<void>> = {
   package: processPackage,
   list: processList,
   counts: processCounts,
@@ -101,7 +101,7 @@ type Progress = { after: number; upTo: number; row: number; pair: PairCursor | u
 
 const start: Progress = { after: 0, upTo: Number.MAX_SAFE_INTEGER, row: 0, pair: undefined }
 
-async function processPackage(doing: Doing): Promise<void> {
+async function processPackage(doing: ItemInProgress): Promise<void> {
   const { app, item } = doing
   const { name } = readPackageItem(item.item)
   const turn: Turn = { added: 0, most: app.config.vulnerabilityFindingsPerImage / turnsOfList }
@@ -123,7 +123,7 @@ type Turn = { added: number; most: number }
 
 /** Compares the components and then updates their suppressions, until the turn ends. */
 async function compareSome(
-  doing: Doing,
+  doing: ItemInProgress,
   turn: Turn,
   at: Progress,
   components: Parameters<typeof matchAll>[1],
@@ -148,7 +148,7 @@ const componentsAtOnce = 64
 const heldAtOnce = 200
 const pairsAtOnce = 500
 
-async function processList(doing: Doing): Promise<void> {
+async function processList(doing: ItemInProgress): Promise<void> {
   const { app, item } = doing
   const listNo = Number(item.item)
   const list = await findListByNo(app.db, listNo)
@@ -177,13 +177,13 @@ async function processList(doing: Doing): Promise<void> {
  * Adds a change of the findings in a package to the counts of all lists with the package. Or counts the findings of one list
  * completely.
  */
-async function processCounts(doing: Doing): Promise<void> {
+async function processCounts(doing: ItemInProgress): Promise<void> {
   const what = readCountsItem(doing.item.item)
   return 'listNo' in what ? countWholeList(doing, what.listNo) : updateListsOf(doing, what.componentNo)
 }
 
 /** Counts the findings of the list once. Later changes of packages are added to this count. */
-async function countWholeList(doing: Doing, listNo: number): Promise<void> {
+async function countWholeList(doing: ItemInProgress, listNo: number): Promise<void> {
   const { app, item } = doing
   await countPackages(doing, listNo)
   await app.db.tx(async (tx) => {
@@ -196,7 +196,7 @@ async function countWholeList(doing: Doing, listNo: number): Promise<void> {
   }, later)
 }
 
-async function updateListsOf(doing: Doing, componentNo: number): Promise<void> {
+async function updateListsOf(doing: ItemInProgress, componentNo: number): Promise<void> {
   const { app, item, signal } = doing
   for (;;) {
     signal.throwIfAborted()
@@ -212,7 +212,7 @@ async function updateListsOf(doing: Doing, componentNo: number): Promise<void> {
 }
 
 /** Puts the packages of a list on hold if the list is over its limit. Releases the packages if the list is within its limit. */
-async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boolean): Promise<void> {
+async function holdOrRelease({ app, signal }: ItemInProgress, listNo: number, isOver: boolean): Promise<void> {
   for (let after = 0; ; ) {
     signal.throwIfAborted()
     const page = { after, most: heldAtOnce }
@@ -229,7 +229,7 @@ async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boo
  * Compares the packages of a list that were never compared. Progress is stored with the packages, so another server can continue
  * the work.
  */
-async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | 'over'> {
+async function compare(doing: ItemInProgress, listNo: number): Promise<'all' | 'late' | 'over'> {
   const most = doing.app.config.vulnerabilityFindingsPerImage
   let open = await countOpen(doing, listNo)
   for (;;) {
@@ -245,7 +245,7 @@ async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | '
   }
 }
 
-async function countOpen({ app, signal }: Doing, listNo: number): Promise<number> {
+async function countOpen({ app, signal }: ItemInProgress, listNo: number): Promise<number> {
   let total = 0
   for (let after: number | undefined = 0; after !== undefined && total <= app.config.vulnerabilityFindingsPerImage; ) {
     signal.throwIfAborted()

@@ -30,14 +30,18 @@ const pairsAtOnce = 16
 const findingsAtOnce = 500
 
 /** An item in progress. `isLate` returns true if the item must pause, so that other items of the queue are processed. */
-export type Doing = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
+export type ItemInProgress = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
 
 /** Puts the item back into the queue with its progress, so that other items are processed first. */
-export async function pause({ app, item }: Doing, progress = '', dueTime = app.clock().toISOString()): Promise<void> {
+export async function pause(
+  { app, item }: ItemInProgress,
+  progress = '',
+  dueTime = app.clock().toISOString(),
+): Promise<void> {
   await app.db.tx((tx) => queue.pauseMatch(tx, { ...item, progress }, dueTime), later)
 }
 
-export async function end({ app, item }: Doing): Promise<void> {
+export async function end({ app, item }: ItemInProgress): Promise<void> {
   await app.db.tx((tx) => queue.endMatch(tx, item), later)
 }
 
@@ -52,7 +56,7 @@ export type Matched = { added: number; addedForAll: number; next: number | undef
  * turn that continues earlier work does not mark the components as compared, because they may have been on hold in the meantime.
  */
 export async function matchAll(
-  { app, item, signal, pace }: Doing,
+  { app, item, signal, pace }: ItemInProgress,
   components: readonly MatchedComponent[],
   { after: first = 0, isEnough }: { after?: number; isEnough(so: Matched): boolean },
 ): Promise<Matched> {
@@ -79,7 +83,7 @@ export async function matchAll(
 }
 
 /** Updates the suppressions of pairs of packages by the current advisories. */
-export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedPair[]): Promise<void> {
+export async function suppressAll({ app, signal }: ItemInProgress, pairs: readonly OwnedPair[]): Promise<void> {
   for (const some of chunks(pairs, pairsAtOnce)) {
     for (let after: FoundCursor | undefined; ; ) {
       signal.throwIfAborted()

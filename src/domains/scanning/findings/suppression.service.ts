@@ -85,7 +85,7 @@ async function suppressedOf(
     const those = found.filter(({ componentNo }) => owned.has(componentNo))
     const ids = [...new Set(those.flatMap(({ record }) => namesOf(record)))]
     const packages = { names: [owner.name, owner.origin], ecosystems: withAllReleases(owner.ecosystem) }
-    const said = owner.ecosystem === '' ? [] : await store.saidAbout(reader, packages, ids)
+    const said = owner.ecosystem === '' ? [] : await store.advisoryEntriesAbout(reader, packages, ids)
     for (const { findingNo, record } of those) {
       const by = clearedBy(owner, record, said)
       if (by) wanted.push({ findingNo, ownerNo: owner.componentNo, source: by.source, record: by.record.id })
@@ -100,7 +100,11 @@ const namesOf = ({ id, aliases, upstream }: NamedRecord): string[] => [...new Se
  * Advisory entry that states that the package has none of the vulnerabilities of the record. Returns the first such entry by
  * name, or undefined.
  */
-function clearedBy(owner: StoredComponent, record: NamedRecord, said: readonly store.Said[]): store.Said | undefined {
+function clearedBy(
+  owner: StoredComponent,
+  record: NamedRecord,
+  said: readonly store.AdvisoryEntry[],
+): store.AdvisoryEntry | undefined {
   const ids = vulnerabilityIds(record)
   const order = orderOf(owner)
   const clearing = ids.map((id) => {
@@ -113,4 +117,4 @@ function clearedBy(owner: StoredComponent, record: NamedRecord, said: readonly s
   return clearing.every((one) => one !== undefined) ? clearing[0] : undefined
 }
 
-const nameOf = ({ source, record }: store.Said): string => `${source} ${record.id}`
+const nameOf = ({ source, record }: store.AdvisoryEntry): string => `${source} ${record.id}`

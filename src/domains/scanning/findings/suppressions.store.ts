@@ -83,15 +83,15 @@ export async function componentsOf(reader: Reader, numbers: readonly number[]): 
     SELECT ${componentColumns} FROM components c WHERE c.id IN (${list(numbers)})`)
 }
 
-export type Said = AffectedRow & { record: NamedRecord; source: string }
+export type AdvisoryEntry = AffectedRow & { record: NamedRecord; source: string }
 
 /** Current advisory entries of shared data sources on these packages and vulnerabilities. */
-export async function saidAbout(
+export async function advisoryEntriesAbout(
   reader: Reader,
   { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },
   vulnerabilities: readonly string[],
-): Promise<Said[]> {
-  const found = new Map<number, Said>()
+): Promise<AdvisoryEntry[]> {
+  const found = new Map<number, AdvisoryEntry>()
   for (const some of chunks(vulnerabilities, 400)) {
     const rows = await reader.all<NamedRow & { source: string } & Parameters<typeof toAffected>[0]>(sql`
       SELECT DISTINCT ${affectedColumns}, ${namedColumns}, s.name AS source

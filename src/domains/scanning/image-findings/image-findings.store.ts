@@ -68,14 +68,14 @@ async function selectKnown(
  * First time at which a vulnerability was found in a package. A rewritten record has the same ID, so its earlier findings are
  * included.
  */
-export type Sighting = { componentNo: number; recordId: string; foundTime: string }
+export type FirstFinding = { componentNo: number; recordId: string; foundTime: string }
 
 /** All present and former findings in some packages. */
-export async function sightingsIn(
+export async function firstFindingsIn(
   reader: Reader,
   components: readonly number[],
   places: readonly string[],
-): Promise<Sighting[]> {
+): Promise<FirstFinding[]> {
   const found = (some: readonly number[]) => sql`
     SELECT f.component_id AS "componentNo", r.record_id AS "recordId", f.found_time AS "foundTime"
       FROM findings f

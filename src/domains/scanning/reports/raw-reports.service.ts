@@ -91,7 +91,7 @@ type Opened = { ours: readonly [ReportKey, string] } | { kept: readonly [repo: n
 
 function sealTicket({ app }: Call, opened: Opened): string {
   const until = app.clock().getTime() + linkMs
-  return app.sealer.seal(purpose, Buffer.from(JSON.stringify({ until, ...opened }))).toString('base64url')
+  return app.cipher.encrypt(purpose, Buffer.from(JSON.stringify({ until, ...opened }))).toString('base64url')
 }
 
 /** A report that can be sent once. The caller must call `sendTo` or `close`. */
@@ -110,7 +110,7 @@ export async function openRaw(opening: Opening, ticket: string): Promise<OpenRep
   const { app } = opening
   const sealed = /^[\w-]{1,16384}$/.test(ticket) ? Buffer.from(ticket, 'base64url') : Buffer.alloc(0)
   // Different base64url texts can decode to the same bytes. Only the canonical text is accepted.
-  const plain = sealed.toString('base64url') === ticket ? app.sealer.unseal(purpose, sealed) : undefined
+  const plain = sealed.toString('base64url') === ticket ? app.cipher.decrypt(purpose, sealed) : undefined
   if (!plain) throw reportNotFound()
   const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
   if (app.clock().getTime() >= until)

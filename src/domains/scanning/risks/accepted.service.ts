@@ -4,7 +4,7 @@ import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
 import type { Accepted, Known } from '../image-findings/image-findings.model.ts'
 import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
-import { type HidingStatement, hasSigned, hidingOf } from '../scan-reports/signed-statements.store.ts'
+import { hasSigned, hidingOf, type IgnoringStatement } from '../scan-reports/signed-statements.store.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
@@ -88,7 +88,7 @@ function ofRisk(risk: RiskAcceptance): AcceptedIn {
  * Acceptance that follows from a signed statement. It applies while the statement is in force and its signer is trusted. Its
  * actor is the member who trusts the signer.
  */
-function ofSigned(one: HidingStatement): AcceptedIn {
+function ofSigned(one: IgnoringStatement): AcceptedIn {
   const { vulnerability, stated, fromTime, untilTime, signer } = one
   const { uid, name, actor, expireTime, endTime } = signer
   const trustedUntil = endTime || expireTime

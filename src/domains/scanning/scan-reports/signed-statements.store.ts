@@ -17,15 +17,15 @@ export type SignedStatement = {
 
 export type ImageIn = { repoUid: string; digest: string }
 /** A statement that is in force now. */
-export type SaidNow = SignedStatement & { id: number }
+export type ActiveStatement = SignedStatement & { id: number }
 
 /** Statements of a signer about some vulnerabilities in an image that are in force. */
-export async function saidNow(
+export async function activeStatements(
   reader: Reader,
   { repoUid, digest }: ImageIn,
   signer: string,
   vulnerabilities: readonly string[],
-): Promise<SaidNow[]> {
+): Promise<ActiveStatement[]> {
   const inForce = (some: readonly string[]) => sql`
     SELECT id, vulnerability, package, status, stated, statement, said_time AS "saidTime" FROM signed_statements
      WHERE repo_uid = ${repoUid} AND digest = ${digest} AND signer_uid = ${signer} AND until_time = ''
@@ -58,7 +58,7 @@ export async function insertSigned(
 }
 
 /** Stores the new time of a statement that the signer has repeated. */
-export async function noteSaid(tx: Tx, id: number, saidTime: string): Promise<void> {
+export async function noteStatementTime(tx: Tx, id: number, saidTime: string): Promise<void> {
   await tx.run(sql`UPDATE signed_statements SET said_time = ${saidTime} WHERE id = ${id}`)
 }
 
@@ -67,7 +67,7 @@ export async function endSigned(tx: Tx, id: number, now: string): Promise<void> 
 }
 
 /** A present or former statement that hides findings, with its signer. */
-export type HidingStatement = {
+export type IgnoringStatement = {
   vulnerability: string
   package: string
   stated: string
@@ -76,14 +76,14 @@ export type HidingStatement = {
   signer: { uid: string; name: string; actor: string; endTime: string; expireTime: string }
 }
 
-type HidingRow = Omit<HidingStatement, 'signer'> & HidingStatement['signer']
+type HidingRow = Omit<IgnoringStatement, 'signer'> & IgnoringStatement['signer']
 
 /** Present and former statements of an image that say "not affected" or "fixed" for some vulnerabilities. */
 export async function hidingOf(
   reader: Reader,
   { repoUid, digest }: ImageIn,
   vulnerabilities: readonly string[],
-): Promise<HidingStatement[]> {
+): Promise<IgnoringStatement[]> {
   const hiding = (some: readonly string[]) => sql`
     SELECT s.vulnerability, s.package, s.stated, s.from_time AS "fromTime", s.until_time AS "untilTime",
            t.uid, t.name, t.actor, t.end_time AS "endTime", t.expire_time AS "expireTime"

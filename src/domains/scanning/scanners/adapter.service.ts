@@ -6,22 +6,27 @@ import { maxReportBytes } from '../scan-reports/scan-reports.model.ts'
 import { reportTypesAsked } from './scanners.model.ts'
 
 /** Address of a scanner adapter. `headers` contain the credential of this server. */
-export type Asked = { outgoing: Outgoing; url: string; headers: Readonly<Record<string, string>>; signal: AbortSignal }
+export type ScannerAddress = {
+  outgoing: Outgoing
+  url: string
+  headers: Readonly<Record<string, string>>
+  signal: AbortSignal
+}
 
 /**
  * Kinds of scanner errors. `away`: the scanner is unreachable or overloaded. `lost`: the scanner does not know the scan.
  * `failed`: the scan has failed, or the answer is invalid. `refused`: the scanner does not accept the image.
  */
-export type Trouble = 'away' | 'lost' | 'failed' | 'refused'
+export type ScannerErrorKind = 'away' | 'lost' | 'failed' | 'refused'
 
 /** Error of a scanner. All callers who can see the image can read the message. */
 export class ScannerError extends Error {
   override name = 'ScannerError'
-  readonly trouble: Trouble
+  readonly trouble: ScannerErrorKind
   /** Delay in ms that the scanner has requested, or 0. */
   readonly waitMs: number
 
-  constructor(trouble: Trouble, message: string, waitMs = 0) {
+  constructor(trouble: ScannerErrorKind, message: string, waitMs = 0) {
     super(message)
     this.trouble = trouble
     this.waitMs = waitMs
@@ -36,7 +41,7 @@ const maxId = 512
 const updatedAt = 'harbor.scanner-adapter/vulnerability-database-updated-at'
 
 /** Reads the metadata of a scanner. Throws ScannerError if it is unavailable or has no known report type for vulnerabilities. */
-export async function readMetadata(asked: Asked): Promise<Metadata> {
+export async function readMetadata(asked: ScannerAddress): Promise<Metadata> {
   const answer = await ask(asked, 'metadata', { method: 'GET', headers: { accept: 'application/*' } }, 10_000)
   if (answer.status !== 200)
     throw new ScannerError('away', `the scanner responded with HTTP ${answer.status} to the request for its metadata`)
@@ -69,7 +74,7 @@ export type ScanOrder = {
 }
 
 /** Starts a scan. Returns the ID that the scanner gives the scan. */
-export async function beginScan(asked: Asked, order: ScanOrder): Promise<string> {
+export async function beginScan(asked: ScannerAddress, order: ScanOrder): Promise<string> {
   const { registryUrl: url, authorization, repository, digest, mediaType, produces } = order
   const body = JSON.stringify({
     registry: { url, authorization },
@@ -92,7 +97,7 @@ export async function beginScan(asked: Asked, order: ScanOrder): Promise<string>
  * the scanner states none.
  */
 export async function fetchReport(
-  asked: Asked,
+  asked: ScannerAddress,
   id: string,
   type: string,
 ): Promise<{ body: string } | { waitMs: number }> {
@@ -107,7 +112,7 @@ export async function fetchReport(
 }
 
 async function ask(
-  { outgoing, url, headers, signal }: Asked,
+  { outgoing, url, headers, signal }: ScannerAddress,
   path: string,
   request: Parameters<Outgoing['send']>[1],
   timeoutMs: number,

@@ -3,23 +3,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
-import { type Asked, readMetadata, ScannerError } from './adapter.service.ts'
+import { readMetadata, type ScannerAddress, ScannerError } from './adapter.service.ts'
 import { nextJob, organizationsDue } from './scan-jobs.store.ts'
 import { awayMs, postpone, type Stepped, stepScan } from './scan-step.service.ts'
 import type { ScanJob, Scanner } from './scanners.model.ts'
-import { placeOf } from './scanners.service.ts'
+import { addressOf } from './scanners.service.ts'
 import * as store from './scanners.store.ts'
 
 /** Limit on concurrent requests to one scanner. Each of these requests is for another organization. */
-const lanes = 4
+const mostAtOnce = 4
 /** Time in ms after which a scanner's metadata is read again. */
 const metadataMs = 3_600_000
 /** Interval in ms at which new jobs are searched for while requests are in progress. */
 const lookMs = 1000
 
-export type Asking = { started: number; reported: number; dropped: number }
+export type ScanRun = { started: number; reported: number; dropped: number }
 
-type Lane = {
+type ScannerQueue = {
   scanner: Scanner
   /** Organizations with a request in progress. */
   serving: Set<string>
@@ -37,11 +37,11 @@ type Lane = {
 }
 
 /** Processes jobs until none is due. */
-export async function askScanners(app: App, lease: Lease): Promise<Asking> {
-  const sum: Asking = { started: 0, reported: 0, dropped: 0 }
+export async function askScanners(app: App, lease: Lease): Promise<ScanRun> {
+  const sum: ScanRun = { started: 0, reported: 0, dropped: 0 }
   const url = await store.servedUrl(app.db, app.config.url)
   if (url === '') return sum
-  const all = new Map<number, Lane>()
+  const all = new Map<number, ScannerQueue>()
   const flights = new Set<Promise<void>>()
   const failures: unknown[] = []
   let news = Promise.withResolvers<void>()
@@ -50,18 +50,18 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
     while (lease.holds() && failures.length === 0) {
       const coming = news.promise
       for (const scanner of await store.listScanners(app.db)) {
-        const lane = all.get(scanner.id) ?? createLane(scanner)
-        all.set(scanner.id, lane)
-        lane.scanner = scanner
-        for (const job of await findDueJobs(app, lane)) {
-          const flight: Promise<void> = processJob({ app, lease, url }, lane, job)
+        const scannerQueue = all.get(scanner.id) ?? createScannerQueue(scanner)
+        all.set(scanner.id, scannerQueue)
+        scannerQueue.scanner = scanner
+        for (const job of await findDueJobs(app, scannerQueue)) {
+          const flight: Promise<void> = processJob({ app, lease, url }, scannerQueue, job)
             .then((stepped) => {
-              if (stepped === 'away') pauseOrganization(lane, job, app.clock().getTime() + awayMs)
+              if (stepped === 'away') pauseOrganization(scannerQueue, job, app.clock().getTime() + awayMs)
               else if (stepped !== 'waits') sum[stepped]++
             })
             .catch((error: unknown) => void failures.push(error))
             .finally(() => {
-              lane.serving.delete(job.organization)
+              scannerQueue.serving.delete(job.organization)
               flights.delete(flight)
               news.resolve()
             })
@@ -80,7 +80,7 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
   return sum
 }
 
-const createLane = (scanner: Scanner): Lane => ({
+const createScannerQueue = (scanner: Scanner): ScannerQueue => ({
   scanner,
   ...{ serving: new Set(), after: '', restsUntil: 0, resting: new Map(), isDoubted: false },
 })
@@ -89,28 +89,29 @@ const createLane = (scanner: Scanner): Lane => ({
  * Pauses the jobs of an organization. If the scanner does not return its metadata at the next job, jobs of all organizations
  * pause.
  */
-function pauseOrganization(lane: Lane, { organization }: ScanJob, until: number): void {
-  lane.resting.set(organization, until)
-  lane.isDoubted = true
+function pauseOrganization(scannerQueue: ScannerQueue, { organization }: ScanJob, until: number): void {
+  scannerQueue.resting.set(organization, until)
+  scannerQueue.isDoubted = true
 }
 
 /**
  * Next due jobs, one for each organization, up to the limit on concurrent requests. Begins with the organization after the last
  * one.
  */
-async function findDueJobs({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
-  if (lane.restsUntil > clock().getTime() || lane.serving.size >= lanes) return []
+async function findDueJobs({ db, clock }: App, scannerQueue: ScannerQueue): Promise<ScanJob[]> {
+  if (scannerQueue.restsUntil > clock().getTime() || scannerQueue.serving.size >= mostAtOnce) return []
   const now = clock().toISOString()
-  for (const [organization, until] of lane.resting) if (until <= Date.parse(now)) lane.resting.delete(organization)
+  for (const [organization, until] of scannerQueue.resting)
+    if (until <= Date.parse(now)) scannerQueue.resting.delete(organization)
   const jobs: ScanJob[] = []
-  for (const organization of await organizationsDue(db, lane.scanner.id, lane.after, now)) {
-    if (lane.serving.has(organization) || lane.resting.has(organization)) continue
-    const job = await nextJob(db, lane.scanner.id, organization, now)
+  for (const organization of await organizationsDue(db, scannerQueue.scanner.id, scannerQueue.after, now)) {
+    if (scannerQueue.serving.has(organization) || scannerQueue.resting.has(organization)) continue
+    const job = await nextJob(db, scannerQueue.scanner.id, organization, now)
     if (!job) continue
-    lane.serving.add(organization)
-    lane.after = organization
+    scannerQueue.serving.add(organization)
+    scannerQueue.after = organization
     jobs.push(job)
-    if (lane.serving.size >= lanes) break
+    if (scannerQueue.serving.size >= mostAtOnce) break
   }
   return jobs
 }
@@ -120,13 +121,13 @@ type Serving = { app: App; lease: Lease; url: string }
 /**
  * Sends the next request of a job. Throws only if the job cannot be postponed, for example because the database is unavailable.
  */
-async function processJob({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
-  const { scanner } = lane
+async function processJob({ app, lease, url }: Serving, scannerQueue: ScannerQueue, job: ScanJob): Promise<Stepped> {
+  const { scanner } = scannerQueue
   try {
-    const asked = await findScanner(app, lease, lane)
+    const asked = await findScanner(app, lease, scannerQueue)
     if (asked === 'gone') return 'dropped'
     if (asked !== 'away') return await stepScan({ app, lease, url, ...asked }, job)
-    lane.restsUntil = app.clock().getTime() + awayMs
+    scannerQueue.restsUntil = app.clock().getTime() + awayMs
     await postpone({ app, lease }, job)
     return 'away'
   } catch (error) {
@@ -142,20 +143,20 @@ async function processJob({ app, lease, url }: Serving, lane: Lane, job: ScanJob
 async function findScanner(
   app: App,
   lease: Lease,
-  lane: Lane,
-): Promise<{ scanner: Scanner; asked: Asked } | 'gone' | 'away'> {
-  const { scanner, isDoubted } = lane
+  scannerQueue: ScannerQueue,
+): Promise<{ scanner: Scanner; asked: ScannerAddress } | 'gone' | 'away'> {
+  const { scanner, isDoubted } = scannerQueue
   try {
-    const place = await placeOf(app, scanner)
+    const place = await addressOf(app, scanner)
     if (!place) return 'gone'
-    const asked: Asked = { outgoing: app.toScanners, signal: lease.signal, ...place }
+    const asked: ScannerAddress = { outgoing: app.toScanners, signal: lease.signal, ...place }
     const now = app.clock()
     if (!isDoubted && scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs)
       return { scanner, asked }
     const problem = isDoubted ? scanner.problem : ''
     const said = { ...(await readMetadata(asked)), askTime: now.toISOString(), problem }
     await lease.tx((tx) => store.noteSaid(tx, scanner, said))
-    lane.isDoubted = false
+    scannerQueue.isDoubted = false
     return { scanner: { ...scanner, ...said }, asked }
   } catch (error) {
     if (!(error instanceof ScannerError)) throw error

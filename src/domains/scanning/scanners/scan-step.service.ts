@@ -11,13 +11,13 @@ import { operatorUid, parentOf } from '#lib/uid.ts'
 import { keepReport } from '../scan-reports/kept-report.service.ts'
 import { mostWaiting, type NewReport } from '../scan-reports/scan-reports.model.ts'
 import { countWaiting, insertReport, pruneReports } from '../scan-reports/scan-reports.store.ts'
-import { type Asked, beginScan, fetchReport, ScannerError } from './adapter.service.ts'
+import { beginScan, fetchReport, type ScannerAddress, ScannerError } from './adapter.service.ts'
 import * as store from './scan-jobs.store.ts'
 import { isFor, type ScanJob, type Scanner } from './scanners.model.ts'
 import { noteProblem } from './scanners.store.ts'
 
 /** `url` is the address at which clients reach this server. */
-export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: Asked; url: string }
+export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: ScannerAddress; url: string }
 /** Results of a request. `away`: the scanner did not answer, so it gets no requests for a while. */
 export type Stepped = 'started' | 'reported' | 'waits' | 'dropped' | 'away'
 

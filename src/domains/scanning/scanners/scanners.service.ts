@@ -34,12 +34,12 @@ export async function listScanners({ app }: Call): Promise<ShownScanner[]> {
  * credential again.
  */
 export async function putScanner(call: Call, input: ScannerInput): Promise<ShownScanner> {
-  const { db, sealer } = call.app
+  const { db, cipher } = call.app
   checkScanner(input)
   const sealed =
     input.credential === undefined || input.credential === ''
       ? new Uint8Array()
-      : sealer.seal(purpose, Buffer.from(input.credential))
+      : cipher.encrypt(purpose, Buffer.from(input.credential))
   await db.tx(async (tx) => {
     const all = await store.listScanners(tx)
     const before = all.find(({ name }) => name === input.name)
@@ -51,7 +51,7 @@ export async function putScanner(call: Call, input: ScannerInput): Promise<Shown
     if (isKept && before.hasCredential && before.url !== input.url) {
       throw invalid({ field: 'scanner.credential', description: 'is required if the url changes' })
     }
-    const credential = isKept ? await store.sealedCredentialOf(tx, before.id) : sealed
+    const credential = isKept ? await store.encryptedCredentialOf(tx, before.id) : sealed
     return store.patchScanner(tx, before.id, input, credential, call.now)
   })
   call.log.info('scanner saved', { name: input.name })
@@ -126,15 +126,15 @@ export async function scanImage(call: Call, repoUid: string, digest: string): Pr
 const headerOf = 'X-ScannerAdapter-API-Key'
 
 /** URL and headers of the scanner, read in one query. Returns undefined if the scanner was removed. */
-export async function placeOf(
-  { db, sealer }: Pick<App, 'db' | 'sealer'>,
+export async function addressOf(
+  { db, cipher }: Pick<App, 'db' | 'cipher'>,
   { id }: Pick<Scanner, 'id'>,
 ): Promise<{ url: string; headers: Record<string, string> } | undefined> {
   const place = await store.findPlace(db, id)
   if (!place) return undefined
   const { url } = place
   if (place.credential.length === 0) return { url, headers: {} }
-  const credential = sealer.unseal(purpose, place.credential)?.toString()
+  const credential = cipher.decrypt(purpose, place.credential)?.toString()
   if (credential === undefined)
     throw new ScannerError('away', 'the credential of the scanner is encrypted with another master key; set it again')
   const key = credential.startsWith(`${headerOf}: `) ? credential.slice(headerOf.length + 2) : undefined

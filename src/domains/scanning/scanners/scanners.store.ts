@@ -40,7 +40,7 @@ export async function findPlace(
 }
 
 /** The encrypted credential. Empty if there is none. */
-export async function sealedCredentialOf(reader: Reader, id: number): Promise<Uint8Array> {
+export async function encryptedCredentialOf(reader: Reader, id: number): Promise<Uint8Array> {
   const row = await reader.get<{ credential: Uint8Array }>(sql`SELECT credential FROM scanners WHERE id = ${id}`)
   return row?.credential ?? new Uint8Array()
 }

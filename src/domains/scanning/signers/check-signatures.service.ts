@@ -18,7 +18,7 @@ import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
 import { findStatements } from '../scan-reports/scan-reports.store.ts'
 import { countSigned } from '../scan-reports/signed-statements.store.ts'
 import * as store from './signed-reports.store.ts'
-import { createNames, type Said, signedIn, takeSigned } from './signed-statements.service.ts'
+import { createNames, type PreparedStatement, signedIn, takeSigned } from './signed-statements.service.ts'
 import { mostSigned, type Signer } from './signers.model.ts'
 import { type NewSigner, nextNew, noteLooked, signersAt } from './signers.store.ts'
 
@@ -149,7 +149,7 @@ async function applyDocument(
 }
 
 type Image = { repoUid: string; digest: string }
-type Slice = { signers: readonly string[]; said: readonly Said[]; most: number }
+type Slice = { signers: readonly string[]; said: readonly PreparedStatement[]; most: number }
 type Applied = { added: number; hadRoom: boolean }
 
 /** Applies a slice of statements. If the organization has no quota left, applies only statements that stop hiding findings. */

@@ -24,7 +24,7 @@ export type SignedDocument = {
  * Statement with its package in a form that can be compared. If `pattern` is undefined, the statement can apply to any package of
  * the image.
  */
-export type Said = store.SignedStatement & { pattern: PackagePattern | undefined }
+export type PreparedStatement = store.SignedStatement & { pattern: PackagePattern | undefined }
 
 /** Maps the name of a vulnerability in a document to the ID under which reports of the repository count the vulnerability. */
 export type Names = (name: string) => Promise<string>
@@ -52,8 +52,8 @@ export async function signedIn(
   names: Names,
   digests: readonly string[],
   { id, author, saidTime, createTime, statements }: SignedDocument,
-): Promise<Said[]> {
-  const all = new Map<string, Said>()
+): Promise<PreparedStatement[]> {
+  const all = new Map<string, PreparedStatement>()
   const numbered = statements.map((one, i) => ({ one, number: i + 1 }))
   const inOrder = [
     ...numbered.filter(({ one }) => !hidesFinding(one)),
@@ -111,11 +111,11 @@ export async function takeSigned(
   tx: Tx,
   image: store.ImageIn,
   signer: string,
-  signed: readonly Said[],
+  signed: readonly PreparedStatement[],
   { now, room }: { now: string; room: number },
 ): Promise<{ added: number; hadRoom: boolean }> {
   const names = [...new Set(signed.map(({ vulnerability }) => vulnerability))]
-  const current = new SaidBefore(await store.saidNow(tx, image, signer, names))
+  const current = new SaidBefore(await store.activeStatements(tx, image, signer, names))
   const taken = { added: 0, hadRoom: true }
   for (const one of signed) {
     const same = current.same(one)
@@ -135,7 +135,7 @@ export async function takeSigned(
     }
     if (isPast) continue
     if (keeps) {
-      if (same.saidTime !== one.saidTime) await store.noteSaid(tx, same.id, one.saidTime)
+      if (same.saidTime !== one.saidTime) await store.noteStatementTime(tx, same.id, one.saidTime)
       same.saidTime = one.saidTime
     } else if (taken.added < room || (!hidesFinding(one) && ended.some(hidesFinding))) {
       taken.added++
@@ -153,14 +153,14 @@ const hasSameContent = (before: store.SignedStatement, one: store.SignedStatemen
 const isLater = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hidesFinding(one) && !hidesFinding(before))
 
-type Row = store.SaidNow & Said
+type Row = store.ActiveStatement & PreparedStatement
 
 /** Current statements of a signer on some vulnerabilities in an image. */
 class SaidBefore {
   /** Rows by vulnerability, then by package without version (empty for any package), then by package as stored. */
   readonly #rows = new Map<string, Map<string, Map<string, Row>>>()
 
-  constructor(rows: readonly store.SaidNow[]) {
+  constructor(rows: readonly store.ActiveStatement[]) {
     for (const row of rows) this.add({ ...row, pattern: row.package === '' ? undefined : patternOf(row.package) })
   }
 
@@ -174,21 +174,21 @@ class SaidBefore {
     this.#rows.get(row.vulnerability)?.get(keyOf(row))?.delete(row.package)
   }
 
-  same(one: Said): Row | undefined {
+  same(one: PreparedStatement): Row | undefined {
     return this.#rows.get(one.vulnerability)?.get(keyOf(one))?.get(one.package)
   }
 
-  some(one: Said, is: (row: Row) => boolean): boolean {
+  some(one: PreparedStatement, is: (row: Row) => boolean): boolean {
     for (const row of this.#overlapping(one)) if (is(row)) return true
     return false
   }
 
-  all(one: Said, is: (row: Row) => boolean): Row[] {
+  all(one: PreparedStatement, is: (row: Row) => boolean): Row[] {
     return [...this.#overlapping(one)].filter(is)
   }
 
   /** Statements that may be about the same package. */
-  *#overlapping(one: Said): Generator<Row> {
+  *#overlapping(one: PreparedStatement): Generator<Row> {
     const ofName = this.#rows.get(one.vulnerability)
     const keys = keyOf(one) === '' ? [...(ofName?.keys() ?? [])] : [keyOf(one), '']
     for (const key of keys) {
@@ -197,7 +197,8 @@ class SaidBefore {
   }
 }
 
-const keyOf = ({ pattern }: Pick<Said, 'pattern'>): string => (pattern ? `${pattern.kind} ${pattern.name}` : '')
+const keyOf = ({ pattern }: Pick<PreparedStatement, 'pattern'>): string =>
+  pattern ? `${pattern.kind} ${pattern.name}` : ''
 
 function mayBeSame(a: PackagePattern | undefined, b: PackagePattern | undefined): boolean {
   if (!a || !b) return true

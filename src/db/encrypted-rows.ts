@@ -1,22 +1,28 @@
 // Rows that are encrypted with the master key. Checks whether a key decrypts them, and encrypts them with another key.
-import type { Sealer } from '#lib/crypto/seal.ts'
-import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
+
+import { type EncryptedColumn, encryptedColumns, type Purpose } from '#lib/crypto/encrypted-columns.ts'
+import type { SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { hasTable } from './migrate.ts'
 import { type Db, ident, type Reader, sql, type Tx } from './sql.ts'
 
-const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) => {
-  return some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose }))
+const columns = Object.entries(encryptedColumns).flatMap(([purpose, some]) => {
+  return some.map((column: EncryptedColumn) => ({ ...column, purpose: purpose as Purpose }))
 })
 const perRead = 200
 
 /** Error for a value that the given key cannot decrypt. */
-export class NotOurSeal extends Error {
-  override name = 'NotOurSeal'
+export class WrongMasterKey extends Error {
+  override name = 'WrongMasterKey'
 }
 
 type Sealed = { key: string; sealed: Uint8Array }
 
-function read(reader: Reader, { table, key, column }: SealedColumn, after: string, limit: number): Promise<Sealed[]> {
+function read(
+  reader: Reader,
+  { table, key, column }: EncryptedColumn,
+  after: string,
+  limit: number,
+): Promise<Sealed[]> {
   const [name, value] = [ident(key), ident(column)]
   return reader.all(sql`
     SELECT ${name} AS "key", ${value} AS "sealed" FROM ${ident(table)}
@@ -28,30 +34,30 @@ function read(reader: Reader, { table, key, column }: SealedColumn, after: strin
  * True if the key decrypts the first row of each column. Undefined if no row is encrypted. Also works with the schema of an
  * earlier version.
  */
-export async function opensRows(db: Db, sealer: Sealer): Promise<boolean | undefined> {
+export async function opensRows(db: Db, cipher: SecretCipher): Promise<boolean | undefined> {
   let answer: boolean | undefined
   for (const column of columns) {
     if (!(await hasTable(db, column.table))) continue
     const [row] = await read(db, column, '', 1)
     if (!row) continue
-    if (!sealer.unseal(column.purpose, row.sealed)) return false
+    if (!cipher.decrypt(column.purpose, row.sealed)) return false
     answer = true
   }
   return answer
 }
 
-/** Encrypts all values with the key `to`, and returns their number. Throws NotOurSeal if `from` cannot decrypt one of them. */
-export async function resealRows(tx: Tx, from: Sealer, to: Sealer): Promise<number> {
+/** Encrypts all values with the key `to`, and returns their number. Throws WrongMasterKey if `from` cannot decrypt one of them. */
+export async function reencryptRows(tx: Tx, from: SecretCipher, to: SecretCipher): Promise<number> {
   let count = 0
   for (const column of columns) {
     const { table, key, column: name, purpose } = column
     for (let after = ''; ; ) {
       const rows = await read(tx, column, after, perRead)
       for (const row of rows) {
-        const plain = from.unseal(purpose, row.sealed)
-        if (!plain) throw new NotOurSeal(`${table}.${name} of ${row.key} is encrypted with another master key`)
+        const plain = from.decrypt(purpose, row.sealed)
+        if (!plain) throw new WrongMasterKey(`${table}.${name} of ${row.key} is encrypted with another master key`)
         await tx.run(sql`
-          UPDATE ${ident(table)} SET ${ident(name)} = ${to.seal(purpose, plain)} WHERE ${ident(key)} = ${row.key}`)
+          UPDATE ${ident(table)} SET ${ident(name)} = ${to.encrypt(purpose, plain)} WHERE ${ident(key)} = ${row.key}`)
       }
       count += rows.length
       if (rows.length < perRead) break

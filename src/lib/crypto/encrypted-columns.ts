@@ -1,13 +1,13 @@
 // Columns that are encrypted with the master key. A new purpose compiles only if its columns are listed here.
 
 /** Encrypted column. `key` is the primary key of the table. NULL and empty values are not encrypted. */
-export type SealedColumn = { table: string; key: string; column: string }
+export type EncryptedColumn = { table: string; key: string; column: string }
 
 /**
  * Encrypted columns of each purpose. Page tokens and links have no columns, since they are not stored. After a change of the
  * master key, older ones are refused.
  */
-export const sealedColumns = {
+export const encryptedColumns = {
   'signing-key': [{ table: 'signing_keys', key: 'kid', column: 'private_jwk' }],
   'identity-provider-secret': [{ table: 'identity_providers', key: 'uid', column: 'client_secret' }],
   'subscription-secret': [
@@ -27,6 +27,6 @@ export const sealedColumns = {
   ],
   'page-token': [],
   'report-link': [],
-} as const satisfies Record<string, readonly SealedColumn[]>
+} as const satisfies Record<string, readonly EncryptedColumn[]>
 
-export type Purpose = keyof typeof sealedColumns
+export type Purpose = keyof typeof encryptedColumns

@@ -1,22 +1,21 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
-
+import type { Purpose } from './encrypted-columns.ts'
 import { fingerprintOf } from './master-key.ts'
-import type { Purpose } from './sealed-columns.ts'
 
 /** Authenticated encryption with keys that are derived from the master key, one for each purpose. */
-export type Sealer = {
+export type SecretCipher = {
   /** Fingerprint of the master key. */
   readonly fingerprint: string
-  seal(purpose: Purpose, plain: Uint8Array): Buffer
+  encrypt(purpose: Purpose, plain: Uint8Array): Buffer
   /** Decrypts. Returns `undefined` if the bytes were not encrypted with this key for this purpose. */
-  unseal(purpose: Purpose, sealed: Uint8Array): Buffer | undefined
+  decrypt(purpose: Purpose, sealed: Uint8Array): Buffer | undefined
 }
 
 const nonceLength = 12
 const tagLength = 16
 
 /** Creates the encryption, AES-256-GCM. An encrypted value has nonce, ciphertext and tag. */
-export function createSealer(masterKey: Uint8Array): Sealer {
+export function createSecretCipher(masterKey: Uint8Array): SecretCipher {
   const keys = new Map<string, KeyObject>()
   const keyOf = (purpose: string): KeyObject => {
     let key = keys.get(purpose)
@@ -29,12 +28,12 @@ export function createSealer(masterKey: Uint8Array): Sealer {
 
   return {
     fingerprint: fingerprintOf(masterKey),
-    seal(purpose, plain) {
+    encrypt(purpose, plain) {
       const nonce = randomBytes(nonceLength)
-      const cipher = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)
-      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+      const aes = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)
+      return Buffer.concat([nonce, aes.update(plain), aes.final(), aes.getAuthTag()])
     },
-    unseal(purpose, sealed) {
+    decrypt(purpose, sealed) {
       if (sealed.length < nonceLength + tagLength) return undefined
       const decipher = createDecipheriv('aes-256-gcm', keyOf(purpose), sealed.subarray(0, nonceLength))
       decipher.setAuthTag(sealed.subarray(sealed.length - tagLength))

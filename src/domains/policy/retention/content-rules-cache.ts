@@ -1,8 +1,8 @@
 // Cache of retention rules, tag rules, holds and quarantines, by organization. Their version is read at most twice a second.
 import type { Reader } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
-import { type Law, lawFrom, noRules, sizeOf } from './retention.model.ts'
-import { lawVersion, readLaw } from './retention.store.ts'
+import { type ContentRules, noRules, sizeOf, toContentRules } from './retention.model.ts'
+import { readContentRules, rulesVersion } from './retention.store.ts'
 
 /** Maximum age of cached rules in ms, so that a change on another server takes effect within a second. */
 const maxAgeMs = 500
@@ -13,22 +13,22 @@ const maxSize = 200_000
  * Rules of organizations, at most 0.5 s stale. After a commit that changed rules, only the rules of the changed organizations are
  * read again.
  */
-export type LawCache = {
+export type ContentRulesCache = {
   /**
    * Returns the rules of the organization that contains `place`. With `fresh`, first reads their version from the reader. A
    * transaction can pass itself as the reader. Rules that a transaction has read are not cached, because it may see old data or
    * be rolled back.
    */
-  of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<Law>
+  of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<ContentRules>
   /** True if a recent query found no rules, holds or quarantines in any organization. */
   isEmpty(): boolean
   clear(): void
 }
 
-type Entry = { law: Law; version: number; size: number; at: number; epoch: number }
+type Entry = { contentRules: ContentRules; version: number; size: number; at: number; epoch: number }
 
 /** Creates a cache. `monotonic` returns milliseconds of a clock that never goes back. */
-export function createLawCache(db: Reader, monotonic: () => number): LawCache {
+export function createContentRulesCache(db: Reader, monotonic: () => number): ContentRulesCache {
   const entries = new Map<string, Entry>()
   let size = 0
   let none = Number.NEGATIVE_INFINITY
@@ -53,16 +53,20 @@ export function createLawCache(db: Reader, monotonic: () => number): LawCache {
       if (!fresh && isFresh(none)) return noRules
       const organization = rootOf(place)
       const known = entries.get(organization)
-      if (!fresh && known && known.epoch === epoch && isFresh(known.at)) return known.law
+      if (!fresh && known && known.epoch === epoch && isFresh(known.at)) return known.contentRules
       const [started, at] = [epoch, monotonic()]
-      const { version, any } = await lawVersion(reader, organization)
+      const { version, any } = await rulesVersion(reader, organization)
       // The version is read before the rules, so the rules can be newer than their version but never older.
-      const law =
-        known?.version === version ? known.law : version === 0 ? noRules : lawFrom(await readLaw(reader, organization))
-      if (reader !== db) return law
+      const contentRules =
+        known?.version === version
+          ? known.contentRules
+          : version === 0
+            ? noRules
+            : toContentRules(await readContentRules(reader, organization))
+      if (reader !== db) return contentRules
       if (!any && started === epoch) none = at
-      else if (any) remember(organization, { law, version, size: sizeOf(law), at, epoch: started })
-      return law
+      else if (any) remember(organization, { contentRules, version, size: sizeOf(contentRules), at, epoch: started })
+      return contentRules
     },
     isEmpty: () => isFresh(none),
     clear() {

@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { NotOurSeal, opensRows, resealRows } from '#db/sealed-rows.ts'
+import { opensRows, reencryptRows, WrongMasterKey } from '#db/encrypted-rows.ts'
 import { type Db, ident, raw, sql } from '#db/sql.ts'
 import { insertFamily } from '#domains/iam/sessions/own-grants.store.ts'
 import { insertSession } from '#domains/iam/sessions/sessions.store.ts'
 import { insertAttempt } from '#domains/iam/sessions/sign-ins.store.ts'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { witnessVkey } from '#domains/ledger/proofs/witness.service.ts'
-import { createSealer, type Sealer } from '#lib/crypto/seal.ts'
-import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
+import { type EncryptedColumn, encryptedColumns, type Purpose } from '#lib/crypto/encrypted-columns.ts'
+import { createSecretCipher, type SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { plantTag } from '../support/tags.ts'
 
-const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) =>
-  some.map((column: SealedColumn) => ({ ...column, purpose: purpose as Purpose })),
+const columns = Object.entries(encryptedColumns).flatMap(([purpose, some]) =>
+  some.map((column: EncryptedColumn) => ({ ...column, purpose: purpose as Purpose })),
 )
 
 /** Columns of bytes that contain no secrets. */
@@ -78,8 +78,8 @@ async function withSecrets() {
 
 /** Creates the rows that an unfinished and a finished sign-in leave. */
 async function signSomebodyIn({ app }: Pinfold): Promise<void> {
-  const { db, sealer } = app
-  const seal = (purpose: Purpose) => sealer.seal(purpose, Buffer.from(`for ${purpose}`))
+  const { db, cipher } = app
+  const seal = (purpose: Purpose) => cipher.encrypt(purpose, Buffer.from(`for ${purpose}`))
   const [at, text, uid] = ['2026-01-01T00:00:00.000Z', '', `${'a'.repeat(40)}/${'b'.repeat(16)}`]
   const session = { uid, identityUid: 'a'.repeat(40), kind: 'client' as const, provider: text, organization: text }
   const times = { createTime: at, lastUsedTime: at, endTime: at, expireTime: at, authTime: 0 }
@@ -104,12 +104,12 @@ async function signSomebodyIn({ app }: Pinfold): Promise<void> {
 }
 
 /** Plain text of all encrypted values, or `undefined` for values that the key cannot decrypt. */
-async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | undefined)[]>> {
+async function opened(db: Db, cipher: SecretCipher): Promise<Record<string, (string | undefined)[]>> {
   const all: Record<string, (string | undefined)[]> = {}
   for (const { table, key, column, purpose } of columns) {
     const rows = await db.all<{ sealed: Uint8Array }>(sql`
       SELECT ${ident(column)} AS sealed FROM ${ident(table)} WHERE ${ident(column)} IS NOT NULL ORDER BY ${ident(key)}`)
-    all[`${table}.${column}`] = rows.map(({ sealed }) => sealer.unseal(purpose, sealed)?.toString('hex'))
+    all[`${table}.${column}`] = rows.map(({ sealed }) => cipher.decrypt(purpose, sealed)?.toString('hex'))
   }
   return all
 }
@@ -117,45 +117,45 @@ async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | 
 test('encrypts all secrets with the new key, with the same contents', async () => {
   const { pinfold, closing } = await withSecrets()
   await using _ = closing
-  const { db, sealer } = pinfold.app
-  const before = await opened(db, sealer)
+  const { db, cipher } = pinfold.app
+  const before = await opened(db, cipher)
   for (const [column, values] of Object.entries(before)) {
     assert.ok(values.length > 0 && values.every((one) => one !== undefined && one !== ''), column)
   }
-  const next = createSealer(randomBytes(32))
-  assert.deepEqual([await opensRows(db, sealer), await opensRows(db, next)], [true, false])
-  const count = await db.tx((tx) => resealRows(tx, sealer, next))
+  const next = createSecretCipher(randomBytes(32))
+  assert.deepEqual([await opensRows(db, cipher), await opensRows(db, next)], [true, false])
+  const count = await db.tx((tx) => reencryptRows(tx, cipher, next))
   assert.equal(count, Object.values(before).flat().length)
   assert.deepEqual(await opened(db, next), before)
   assert.ok(
-    Object.values(await opened(db, sealer))
+    Object.values(await opened(db, cipher))
       .flat()
       .every((one) => one === undefined),
   )
-  assert.deepEqual([await opensRows(db, sealer), await opensRows(db, next)], [false, true])
+  assert.deepEqual([await opensRows(db, cipher), await opensRows(db, next)], [false, true])
 })
 
 test('changes nothing if one value cannot be decrypted, and names the value', async () => {
   const { pinfold, closing } = await withSecrets()
   await using _ = closing
-  const { db, sealer } = pinfold.app
+  const { db, cipher } = pinfold.app
   const { uid } = (await db.get<{ uid: string }>(sql`SELECT max(uid) AS uid FROM subscriptions`))!
-  const foreign = createSealer(randomBytes(32)).seal('subscription-secret', randomBytes(32))
+  const foreign = createSecretCipher(randomBytes(32)).encrypt('subscription-secret', randomBytes(32))
   await db.tx((tx) => tx.run(sql`UPDATE subscriptions SET old_secret = ${foreign} WHERE uid = ${uid}`))
-  const before = await opened(db, sealer)
-  const reseal = db.tx((tx) => resealRows(tx, sealer, createSealer(randomBytes(32))))
+  const before = await opened(db, cipher)
+  const reseal = db.tx((tx) => reencryptRows(tx, cipher, createSecretCipher(randomBytes(32))))
   await assert.rejects(reseal, (error: Error) => {
-    assert.ok(error instanceof NotOurSeal)
+    assert.ok(error instanceof WrongMasterKey)
     assert.match(error.message, new RegExp(`^subscriptions.old_secret of ${uid} is encrypted with another master key$`))
     return true
   })
-  assert.deepEqual(await opened(db, sealer), before)
+  assert.deepEqual(await opened(db, cipher), before)
 })
 
 test('encrypts more values than fit into one read', async () => {
   await using pinfold = await startPinfold()
-  const { db, sealer } = pinfold.app
-  const secret = (i: number) => sealer.seal('signing-key', Buffer.from(String(i)))
+  const { db, cipher } = pinfold.app
+  const secret = (i: number) => cipher.encrypt('signing-key', Buffer.from(String(i)))
   await db.tx(async (tx) => {
     for (let i = 0; i < 450; i++) {
       await tx.run(sql`
@@ -163,7 +163,7 @@ test('encrypts more values than fit into one read', async () => {
         VALUES (${`kid-${i}`}, '{}', ${secret(i)}, '2026', '2026')`)
     }
   })
-  const next = createSealer(randomBytes(32))
-  assert.equal(await db.tx((tx) => resealRows(tx, sealer, next)), 451)
+  const next = createSecretCipher(randomBytes(32))
+  assert.equal(await db.tx((tx) => reencryptRows(tx, cipher, next)), 451)
   assert.ok((await opened(db, next))['signing_keys.private_jwk']!.every((one) => one !== undefined))
 })
