@@ -1,6 +1,6 @@
-// Lists of advisories with each filter, in a small and a large database: `bin/pinfold-node bench/advisories.ts`. Measures
-// the store, without HTTP, so that nothing hides behind a constant. `--small 10000 --large 1000000 --rounds 7` are the
-// defaults; `--keep FOLDER` keeps what was made for the next run. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
+// Lists advisories with each filter, in a small and in a large database: `bin/pinfold-node bench/advisories.ts`. Measures the
+// store without HTTP, whose constant cost would hide differences. Defaults: `--small 10000 --large 1000000 --rounds 7`. `--keep
+// FOLDER` keeps the data for the next run. With PINFOLD_TEST_DATABASE it measures PostgreSQL.
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

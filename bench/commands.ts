@@ -1,4 +1,4 @@
-// The processor time of commands against that of Node's own start: bin/pinfold-node bench/commands.ts [--rounds N]
+// Processor time of CLI commands, compared with the start of Node itself: bin/pinfold-node bench/commands.ts [--rounds N]
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

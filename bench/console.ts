@@ -1,6 +1,6 @@
-// `bin/pinfold-node bench/console.ts`: the console with a repository of a million tags, in the browser that
-// PINFOLD_TEST_CHROMIUM names. Defaults: `--tags 1000000 --pages 100`. With nothing else at work on the machine. Where `--data`
-// names a folder its tags are made once, and used again by the next run.
+// `bin/pinfold-node bench/console.ts`: the console with a repository of a million tags, in the browser that PINFOLD_TEST_CHROMIUM
+// names. Defaults: `--tags 1000000 --pages 100`. Run nothing else on the machine. With `--data FOLDER`, the tags are created once
+// in this folder and reused by later runs.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// Cost of counting pulls by caller: two servers side by side, one of which counts, with many identities that pull from both. The
-// servers take turns from round to round, so that neither has an advantage. `bin/pinfold-node bench/counted-pulls.ts --pulls
-// 10000 --identities 50`. With `--check` it fails if p99 with counts is more than 1.03 of p99 without. It uses PostgreSQL if
+// Cost of counting pulls by caller. Compares two servers, one of which counts, with many identities that pull from both. The
+// servers alternate in each round, so that neither has an advantage. `bin/pinfold-node bench/counted-pulls.ts --pulls 10000
+// --identities 50`. With `--check` it fails if the p99 with counting is more than 1.03 of the p99 without. It uses PostgreSQL if
 // PINFOLD_TEST_DATABASE names one.
 import { fork } from 'node:child_process'
 import { on, once } from 'node:events'

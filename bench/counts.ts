@@ -1,4 +1,4 @@
-// Time of daily counts of vulnerabilities for many tags, each of which has another image each day. To run it by hand:
+// Time of daily vulnerability counts for many tags, each of which points to another image each day. To run it by hand:
 //   bin/pinfold-node bench/counts.ts --tags 50 --days 90 --packages 200
 // It exits with 1 if one of the two requests of version 1 takes more than a second. It uses PostgreSQL if PINFOLD_TEST_DATABASE
 // names one.

@@ -1,7 +1,7 @@
-// `bin/pinfold-node bench/cpu.ts --before DIR`: the processor time that a request costs the server of this checkout (or of
-// `--after DIR`) against that of another, each with its node_modules. `--rounds 9` and `--turns 40` are the defaults; with `--database URL`
-// on PostgreSQL, of which only the server's own time is counted; `--only 'tag move,manifest by tag'` measures these. Uses taskset where
-// there is one. How many requests each answers in a second is compared as well.
+// `bin/pinfold-node bench/cpu.ts --before DIR`: processor time per request of this checkout (or of `--after DIR`), compared with
+// another checkout. Each needs its own node_modules. Defaults: `--rounds 9` and `--turns 40`. `--database URL` uses PostgreSQL,
+// and counts only the time of the server. `--only 'tag move,manifest by tag'` selects measurements. Uses taskset if it is
+// installed. Also compares requests per second.
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

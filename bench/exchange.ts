@@ -1,5 +1,5 @@
-// `bin/pinfold-node bench/exchange.ts`: exchanges a second against the signatures that each of them needs, and requests
-// with a known token against requests with new ones. `--rounds 7` is the default. Needs taskset.
+// `bin/pinfold-node bench/exchange.ts`: token exchanges per second, compared with the signatures that each exchange needs. Also
+// compares requests with a known token and requests with new tokens. Default: `--rounds 7`. Needs taskset.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'

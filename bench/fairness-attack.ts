@@ -1,5 +1,5 @@
-// Expensive requests of one tenant, a given number at a time, without regard to `Retry-After`. It is a process of its own, so
-// that it does not delay the measurement. It prints how its requests were answered when its input ends.
+// Expensive requests of one tenant, with a given number in parallel, which ignore `Retry-After`. Runs as a separate process, so
+// that it does not delay the measurement. When its input ends, it prints the results of its requests.
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 

@@ -1,6 +1,6 @@
-// Time that `pinfold lifecycles import` takes for all products of endoflife.date: `bin/pinfold-node bench/lifecycles.ts
-// PRODUCTS`, with the answer of its /api/v1/products/full as a file. It uses a data folder that no server has open. It ends with
-// 1 if that is more than ten seconds. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
+// Time of `pinfold lifecycles import` for all products of endoflife.date: `bin/pinfold-node bench/lifecycles.ts PRODUCTS`.
+// PRODUCTS is a file with the response of its /api/v1/products/full. Uses a data folder without a running server. Exits with 1 if
+// the import takes more than ten seconds. With PINFOLD_TEST_DATABASE it measures PostgreSQL.
 import { parseArgs } from 'node:util'
 import { makePlace, runProcess } from '../test/support/process.ts'
 

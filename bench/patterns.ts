@@ -1,5 +1,5 @@
-// Cost of user patterns: `bin/pinfold-node bench/patterns.ts [how many]`. Generates patterns from a seed, those within the limits
-// and the worst known shapes, and prints the slowest compilations and matches. Times are those of this machine.
+// Cost of patterns that users configure: `bin/pinfold-node bench/patterns.ts [how many]`. Generates patterns from a seed, within
+// the limits, together with the worst known patterns. Prints the slowest compilations and matches on this machine.
 
 import { claimLimits, mostClaimWork, mostIssuerWork } from '../src/domains/iam/identities/relationships.ts'
 import { estimateCost } from '../src/lib/patterns/pattern-cost.ts'

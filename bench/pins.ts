@@ -1,7 +1,8 @@
-// Pulls through views against plain ones, and proofs of a log with many entries: `bin/pinfold-node bench/pins.ts --pulls 5000
-// --entries 1000000`; the server is kept on one processor and the load on the other. With `--check` it fails where the p99 of all
-// pulls through a view is above 1.1 of the plain ones, or that of proofs above 5 ms. With `--fsck PROGRAM`, Tessera's command of
-// that name reads the log and checks all of it. With --entries 0 only pulls. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Pulls through views compared with plain pulls, and proofs of a log with many entries: `bin/pinfold-node bench/pins.ts --pulls
+// 5000 --entries 1000000`. The server runs on one processor, and the load on the other. With `--check` it fails if the p99 of
+// pulls through a view is above 1.1 of that of plain pulls, or if the p99 of proofs is above 5 ms. With `--fsck PROGRAM`, the
+// command fsck of Tessera verifies the whole log. With `--entries 0` it measures only pulls. It uses PostgreSQL if
+// PINFOLD_TEST_DATABASE names one.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'

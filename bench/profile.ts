@@ -1,4 +1,4 @@
-// Summary of a processor profile: the functions that took most time themselves, and their modules.
+// Summary of a processor profile: the functions with the most self time, and their modules.
 import { readFileSync } from 'node:fs'
 
 type Node = { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }

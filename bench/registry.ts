@@ -1,7 +1,8 @@
-// `bin/pinfold-node bench/registry.ts`: the registry as `npm start` ships it, with authentication, beside CNCF distribution
-// without, in the same rounds. Needs wrk, curl, nginx, sha256sum, taskset, and `registry` (github.com/distribution/
-// distribution/v3/cmd/registry) on the PATH. If the variable `ZOT` names a binary of zot (https://zotregistry.dev), that one
-// takes part too, also without authentication. Defaults: `--rounds 7 --tags 100000 --records 1000000 --mib 1024`.
+// `bin/pinfold-node bench/registry.ts`: compares the registry as `npm start` runs it, with authentication, with CNCF distribution
+// without authentication, in the same rounds. Needs wrk, curl, nginx, sha256sum, taskset, and `registry`
+// (github.com/distribution/distribution/v3/cmd/registry) on the PATH. If the variable `ZOT` names a binary of zot
+// (https://zotregistry.dev), it is measured too, also without authentication. Defaults: `--rounds 7 --tags 100000 --records
+// 1000000 --mib 1024`.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'

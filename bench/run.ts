@@ -1,6 +1,6 @@
-// `npm run bench`: measures the server as `npm start` ships it against ceilings of the same run, and prints the figures.
-// Needs wrk, h2load and taskset. `--small 1000 --large 1000000 --rounds 7` are the defaults. `--profiles FOLDER` makes a profile of
-// each kind of request afterwards, since what is measured under a profiler is no measurement.
+// `npm run bench`: measures the server as `npm start` runs it, compares it with ceilings of the same run, and prints the figures.
+// Needs wrk, h2load and taskset. Defaults: `--small 1000 --large 1000000 --rounds 7`. `--profiles FOLDER` profiles each kind of
+// request afterwards, because a profiler would distort the measurements.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// A data folder with a repository of many tags, written with a few statements: pushes of a million take an hour.
+// Creates a data folder with a repository of many tags, with a few SQL statements: pushing a million tags would take an hour.
 import { readConfig } from '#config.ts'
 import { ident, raw, type Sql, sql, type Tx } from '#db/sql.ts'
 import { insertGroup } from '#domains/iam/groups/groups.store.ts'

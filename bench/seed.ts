@@ -1,4 +1,4 @@
-// Fills a data folder with repositories, through the store that the server uses.
+// Fills a data folder with repositories, through the store of the server.
 import { readConfig } from '#config.ts'
 import { insertGroup } from '#domains/iam/groups/groups.store.ts'
 import { insertRepo } from '#domains/registry/repos/repos.store.ts'

@@ -1,5 +1,6 @@
-// `bin/pinfold-node bench/tag-parts.ts`: tags of a large repository by a part of their names. Defaults: `--tags 1000000 --names
-// build`; with `--names commit` each is a commit of 40 characters. On PostgreSQL where PINFOLD_TEST_DATABASE names one.
+// `bin/pinfold-node bench/tag-parts.ts`: searches for tags of a large repository by a part of their names. Defaults: `--tags
+// 1000000 --names build`. With `--names commit`, each name is a commit hash of 40 characters. It uses PostgreSQL if
+// PINFOLD_TEST_DATABASE names one.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { type Db, raw, sql } from '#db/sql.ts'

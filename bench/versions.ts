@@ -1,4 +1,4 @@
-// Time of one comparison of versions, over the vectors of the tests: `bin/pinfold-node bench/versions.ts`.
+// Time of one comparison of versions, with the test vectors: `bin/pinfold-node bench/versions.ts`.
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { compareVersions, type Scheme } from '#versions/order.ts'

@@ -1,9 +1,10 @@
-// Benchmark of matching: compares all packages of many images with many records, then one record that half of the images have.
-// Then it times one record of a tagged image until its event is there. Meanwhile an image that was not read yet is pulled through
-// an admission policy: `bin/pinfold-node bench/vulnerabilities.ts --images 100000 --records 300000`. Images share lists of
-// packages: with `--shared 10` ten images each. Without it, every image has its own list, which is the worst case (`--lists` sets
-// their number). It ends with 1 if a bound for 100,000 images is missed. `--packages 200 --names 5000` are in a list and in all.
-// With PINFOLD_TEST_DATABASE set it measures PostgreSQL. It runs with the settings that `bin/pinfold` starts a server with.
+// Benchmark of vulnerability matching: `bin/pinfold-node bench/vulnerabilities.ts --images 100000 --records 300000`. Compares all
+// packages of many images with many records, then one record that applies to half of the images. Then it measures the time from a
+// new record of a tagged image to its event. Meanwhile, an image that was not read yet is pulled through an admission policy.
+// With `--shared 10`, ten images share a package list. Without it, every image has its own list, which is the worst case
+// (`--lists` sets the number of lists). `--packages 200 --names 5000` set the packages of a list and of all lists. Exits with 1
+// if a limit for 100,000 images is exceeded. With PINFOLD_TEST_DATABASE it measures PostgreSQL. It runs with the settings with
+// which `bin/pinfold` starts a server.
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

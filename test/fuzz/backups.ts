@@ -1,7 +1,8 @@
-// Backups of an embedded database at random moments, while clients push all the time. Then the server is killed, and one of the
-// backups, also random, is restored. Every push that was acknowledged before it began must be there, and a verification must find
-// nothing missing. The blob store stays as it is. By hand: bin/pinfold-node test/fuzz/backups.ts --seconds 60 --rounds 3; with
-// --bucket the blobs are in a bucket of versitygw.
+// Backups of an embedded database at random moments, while clients push continuously. Then the server is killed, and a randomly
+// chosen backup is restored. Every push that was acknowledged before the backup began must be there, and a verification must find
+// nothing missing. The blob store is not restored. To run it by hand:
+//   bin/pinfold-node test/fuzz/backups.ts --seconds 60 --rounds 3
+// With --bucket the blobs are in a bucket of versitygw.
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,8 +1,9 @@
-// Garbage collection by three servers of one PostgreSQL and one folder, while clients push content that nothing needs. In each
-// round the collecting server is killed. The test measures how long another one takes to take over, whether a server reports the
-// run, and how many runs a period has. Nothing may be collected before its time, although the clock of one server is a day ahead.
-// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/collections.ts --rounds 20. Without libfaketime no clock
-// is wrong. With --check it fails if a takeover took longer than two leases.
+// Garbage collection by three servers that share one PostgreSQL and one folder, while clients push content that nothing needs. In
+// each round, the collecting server is killed. Measures how long another server takes to take over, whether a server reports the
+// run, and the number of runs in a period. Nothing may be collected too early, although the clock of one server is a day ahead.
+// To run it by hand:
+//   PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/collections.ts --rounds 20
+// Without libfaketime, all clocks are right. With --check it fails if a takeover took longer than two leases.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'

@@ -1,7 +1,7 @@
-// Events for a receiver that fails at random, from a server that is killed again and again. Afterwards everything that is
-// in the outbox must have arrived, in order for each subject, and what came twice must have had one id.
-// By hand: bin/pinfold-node test/fuzz/deliveries.ts --events 100000 --kills 20. On PostgreSQL when PINFOLD_TEST_DATABASE
-// names one.
+// Delivers events to a receiver that fails at random, from a server that is killed repeatedly. Afterwards every event of the
+// outbox must have arrived, in order for each subject. An event that arrived twice must have had the same id. To run it by hand:
+//   bin/pinfold-node test/fuzz/deliveries.ts --events 100000 --kills 20
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

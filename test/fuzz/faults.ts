@@ -1,8 +1,10 @@
-// Several servers of one PostgreSQL and one bucket, under random faults. Servers are killed, frozen, or cut off from the database
-// or the bucket. Connections to the database fall silent, and clocks are wrong. Meanwhile clients push layers and move tags with
-// preconditions, until the fault is over and longer. One order of the moves must explain all answers and the final state. By
-// hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60 --seed N repeats
-// the choices of a run. Clocks need libfaketime, and the bucket versitygw; without them it does without.
+// Several servers that share one PostgreSQL and one bucket, under random faults. Servers are killed, frozen, or disconnected from
+// the database or the bucket. Database connections stop responding, and clocks are wrong. Meanwhile clients push layers and
+// update tags with preconditions, until after the fault. One order of the updates must explain all responses and the final state.
+// To run it by hand:
+//   PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/faults.ts --runs 200 --nodes 3 --moves 60
+// `--seed N` repeats the choices of a run. Wrong clocks need libfaketime, and the bucket needs versitygw; without them, these
+// parts are left out.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

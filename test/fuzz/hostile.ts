@@ -1,7 +1,8 @@
-// All hostile inputs together, beside ordinary load, against a real server in a process of its own. By hand: bin/pinfold-node
-// test/fuzz/hostile.ts --minutes 60, with --database URL on PostgreSQL, with --only 'KIND,KIND' only some of the attacks. The
-// p99 of /healthz must stay under 250 ms, and memory within 300 MB of the value after a minute of ordinary load. No ordinary
-// request may fail, and no answer may blame the server.
+// Sends all hostile inputs at the same time, together with ordinary load, to a server process. To run it by hand:
+//   bin/pinfold-node test/fuzz/hostile.ts --minutes 60
+// `--database URL` uses PostgreSQL, and `--only 'KIND,KIND'` selects attacks. The p99 of /healthz must stay under 250 ms. Memory
+// must stay within 300 MB of its value after one minute of ordinary load. No ordinary request may fail, and no response may be a
+// server error.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'

@@ -1,5 +1,6 @@
-// Filippo Valsorda's witness, built by `go install filippo.io/torchwood/cmd/litewitness@v0.9.0`. Its key is in an agent of its
-// own. The logs that it knows are put into its database as its witnessctl does it.
+// Runs litewitness, a transparency-log witness by Filippo Valsorda. To build it: `go install
+// filippo.io/torchwood/cmd/litewitness@v0.9.0`. An SSH agent of its own holds its key. The logs that it accepts are written to
+// its database, as its program witnessctl does.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,8 +1,9 @@
-// Kills a server in the middle of writing, signing and witnessing a transparency log, and starts it again on the same data. Its
-// witness, another server, must never see two histories, and signing must go on. By hand: bin/pinfold-node test/fuzz/log-kills.ts
-// --kills 100 --checkpoints 1000 ends once it has reached both numbers. With `--litewitness PROGRAM` that witness signs each head
-// as well. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one. The killed process does the work of background jobs, many times
-// a second; log-serve-kills.ts kills the program itself.
+// Kills a server while it writes, signs and witnesses a transparency log, and starts it again on the same data. Its witness,
+// which is another server, must never see two different histories, and signing must continue. To run it by hand:
+//   bin/pinfold-node test/fuzz/log-kills.ts --kills 100 --checkpoints 1000
+// It ends when both numbers are reached. With `--litewitness PROGRAM`, that witness also signs each checkpoint. It uses
+// PostgreSQL if PINFOLD_TEST_DATABASE names one. The killed process runs only the background jobs, many times a second;
+// log-serve-kills.ts kills the server itself.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,8 +1,9 @@
-// Kills `bin/pinfold serve` while clients push tags and its background jobs write and sign logs of several organizations. The
-// witnesses are another server and, with `--litewitness PROGRAM`, that program. No acknowledged push may be lost, and each move
-// must have its proof. Every head that a reader or a witness has seen must be a prefix of the final log. By hand:
-// bin/pinfold-node test/fuzz/log-serve-kills.ts --kills 100 --checkpoints 1000 ends once it has reached both numbers. It uses
-// PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// Kills `bin/pinfold serve` while clients push tags and background jobs write and sign the logs of several organizations. The
+// witnesses are another server and, with `--litewitness PROGRAM`, that program. No acknowledged push may be lost, and each tag
+// update must have its proof. Every checkpoint that a reader or a witness has seen must be a prefix of the final log. To run it
+// by hand:
+//   bin/pinfold-node test/fuzz/log-serve-kills.ts --kills 100 --checkpoints 1000
+// It ends when both numbers are reached. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

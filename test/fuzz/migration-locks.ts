@@ -1,6 +1,7 @@
-// Time for which migrations beside other builds hold exclusive locks of tables with many rows.
-// By hand: PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/migration-locks.ts --rows 1000000
-// With --check it fails if a lock is held for more than 100 ms. Migrations that need a stopped server are left out.
+// Measures how long migrations hold exclusive locks on tables with many rows. Only migrations that can run beside servers of
+// another version are measured. To run it by hand:
+//   PINFOLD_TEST_DATABASE=postgres://… bin/pinfold-node test/fuzz/migration-locks.ts --rows 1000000
+// With --check it fails if a lock is held for more than 100 ms.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { migrate } from '#db/migrate.ts'

@@ -1,7 +1,7 @@
-// Asks osv-scanner and this project the same of the same records, and says where they part:
-// `bin/pinfold-node test/fuzz/osv-scanner.ts --scanner PATH --records FILE… [--packages 2000] [--seed 1]`. A file has a record of OSV
-// in each line, perhaps compressed with gzip. The scanner is built by `go install
-// github.com/google/osv-scanner/v2/cmd/osv-scanner@v2.0.2` and asks nobody.
+// Compares findings of osv-scanner and of this project for the same records and packages, and prints the differences. To run it by hand:
+//   bin/pinfold-node test/fuzz/osv-scanner.ts --scanner PATH --records FILE… [--packages 2000] [--seed 1]
+// A file contains one OSV record per line, and can be compressed with gzip. To build the scanner: `go install
+// github.com/google/osv-scanner/v2/cmd/osv-scanner@v2.0.2`. The scanner runs offline.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

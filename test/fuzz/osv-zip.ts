@@ -1,7 +1,8 @@
-// A database of OSV with very many records, read from its archive in bounded memory: `bin/pinfold-node test/fuzz/osv-zip.ts
-// [--records 1000000] [--bytes 500] [--most 500] [--served] [--folder DIR]`. It writes the archive with a file for each record
-// and `--bytes` bytes of text in each, and serves it as a mirror. The command reads it, by itself or beside a server. The program
-// prints the most memory that each process had, in MiB, and fails beyond `--most`.
+// Imports an OSV database with very many records from its archive, and measures memory. To run it by hand:
+//   bin/pinfold-node test/fuzz/osv-zip.ts [--records 1000000] [--bytes 500] [--most 500] [--served] [--folder DIR]
+// Writes an archive with one file per record, each with `--bytes` bytes of text, and serves it as a mirror. The import command
+// reads it, alone or beside a running server (`--served`). Prints the peak memory of each process in MiB, and fails if it exceeds
+// `--most`.
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

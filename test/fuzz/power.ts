@@ -1,7 +1,8 @@
-// Cuts the power in the middle of concurrent pushes, again and again, on a file system that forgets unsynced data. No
-// acknowledged push may be lost, and no push may be there in part. It tests the embedded database with a folder. By hand:
-// bin/pinfold-node test/fuzz/power.ts --rounds 500 --pushes 20. It needs FUSE, and Debian's python3-fusepy and fuse. With --check
-// it fails if a start after a cut took more than two seconds.
+// Cuts the power repeatedly during concurrent pushes, on a simulated file system that loses unsynced data. No acknowledged push
+// may be lost, and no push may be stored incompletely. It tests the embedded database with a blob folder. To run it by hand:
+//   bin/pinfold-node test/fuzz/power.ts --rounds 500 --pushes 20
+// It needs FUSE, and the Debian packages python3-fusepy and fuse. With --check it fails if a start after a power cut took more
+// than two seconds.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmdirSync, writeFileSync } from 'node:fs'

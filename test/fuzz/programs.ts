@@ -1,4 +1,4 @@
-// Fuzz targets for what programs and people bring to a sign-in: codes, and the addresses that a program is sent back to.
+// Fuzz targets for input of the sign-in from programs and users: codes and redirect URLs.
 import { answerTo, readCodeRequest, readOAuth, readRedirect } from '#api/ui/oauth-request.ts'
 import { ownPath } from '#api/ui/visit.ts'
 import { readUserCode } from '#domains/iam/sessions/device-codes.service.ts'

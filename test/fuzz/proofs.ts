@@ -1,7 +1,8 @@
-// Proofs that were tampered with: characters flipped, lines dropped and reordered, heads of another log or size put into them.
-// Also proofs of forks, which the log itself has signed, and genuine proofs for another statement. Both verifiers, ours and the
-// one in Python, must reject each, for the intended reason. By hand: bin/pinfold-node test/fuzz/proofs.ts --n 10000. It uses
-// PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// Forged proofs: proofs with changed characters, removed or reordered lines, or checkpoints of another log or size. Also proofs
+// of forks that the log itself has signed, and valid proofs of another statement. Our verifier and the one in Python must reject
+// each of them, for the expected reason. To run it by hand:
+//   bin/pinfold-node test/fuzz/proofs.ts --n 10000
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

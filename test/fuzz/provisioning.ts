@@ -1,4 +1,4 @@
-// Fuzz targets for what identity providers send to provision their people (SCIM).
+// Fuzz targets for SCIM requests of identity providers.
 import { ScimError } from '#scim/errors.ts'
 import { groupFilters, readFilter } from '#scim/filter.ts'
 import { readGroupPatch } from '#scim/group-resource.ts'

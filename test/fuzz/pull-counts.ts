@@ -1,5 +1,6 @@
-// Pulls by many identities at the same time: each is counted, by who it was and what it was of. By hand:
-// bin/pinfold-node test/fuzz/pull-counts.ts --pulls 10000 --identities 50. On PostgreSQL when PINFOLD_TEST_DATABASE names one.
+// Concurrent pulls by many identities. Each pull must be counted for its identity and its manifest. To run it by hand:
+//   bin/pinfold-node test/fuzz/pull-counts.ts --pulls 10000 --identities 50
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'

@@ -1,6 +1,7 @@
-// Kills a server in the middle of concurrent pushes, again and again, and checks that nothing acknowledged is lost and
-// nothing is half there. By hand: bin/pinfold-node test/fuzz/pushes.ts --rounds 20 --pushes 200. On PostgreSQL when
-// PINFOLD_TEST_DATABASE names one.
+// Kills a server repeatedly during concurrent pushes. No acknowledged push may be lost, and no push may be stored incompletely.
+// To run it by hand:
+//   bin/pinfold-node test/fuzz/pushes.ts --rounds 20 --pushes 200
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import { parseArgs } from 'node:util'
 import { makePlace } from '../support/process.ts'
 import { killPushes, type PushTally } from '../support/pushes.ts'

@@ -1,6 +1,7 @@
-// Concurrent pushes, mounts, moves of tags, pulls and deletes while blobs are collected all the time, with a time of grace
-// of seconds. No client may see a failure. By hand: bin/pinfold-node test/fuzz/registry-soak.ts --minutes 10 --clients 8.
-// On PostgreSQL when PINFOLD_TEST_DATABASE names one; with --bucket the blobs are in a bucket of versitygw.
+// Concurrent pushes, mounts, tag updates, pulls and deletions, while blobs are garbage-collected continuously with a grace period
+// of seconds. No request of a client may fail. To run it by hand:
+//   bin/pinfold-node test/fuzz/registry-soak.ts --minutes 10 --clients 8
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one. With --bucket the blobs are in a bucket of versitygw.
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { startBucket } from '../support/bucket.ts'

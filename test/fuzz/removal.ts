@@ -1,7 +1,8 @@
-// Deletes a repository of many tags while others write, and measures how long the longest of their writes and of the removal's own
-// transactions took. By hand: bin/pinfold-node test/fuzz/removal.ts --tags 100000, and with --uploads 100 --pieces 1000 for uploads that
-// are under way. On PostgreSQL when PINFOLD_TEST_DATABASE names one. With --check it fails where anything held the writer for more
-// than 100 ms.
+// Deletes a repository with many tags while other clients write. Measures the longest of their writes and the longest transaction
+// of the deletion. To run it by hand:
+//   bin/pinfold-node test/fuzz/removal.ts --tags 100000
+// With --uploads 100 --pieces 1000, the repository also has unfinished uploads. It uses PostgreSQL if PINFOLD_TEST_DATABASE names
+// one. With --check it fails if a write was blocked for more than 100 ms.
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,8 @@
-// Real Renovate with an alias to a view of seven days, over simulated tag histories. It must propose nothing younger than that,
-// and leave nothing waiting. By hand, with the folder where `npm install renovate@latest` was run: bin/pinfold-node
-// test/fuzz/renovate.ts --renovate DIR --n 100. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// Runs Renovate with an alias to a view of seven days, over simulated tag histories. It must propose no image that is younger
+// than seven days, and no update may stay pending. To run it by hand, with the folder in which `npm install renovate@latest` was
+// run:
+//   bin/pinfold-node test/fuzz/renovate.ts --renovate DIR --n 100
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

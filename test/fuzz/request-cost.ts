@@ -1,6 +1,7 @@
-// Cost of every request, by hand: `bin/pinfold-node test/fuzz/request-cost.ts`, with `--only PATTERN` for some of the inputs.
-// It sends every input that the generator has, some 40,000, and takes hours; a pattern such as `manifest` or `CreateRole`
-// takes minutes. It prints what exceeds a limit and ends with 1 if there is something that test/support/cost/known.ts lacks.
+// Measures the cost of every request, by hand: `bin/pinfold-node test/fuzz/request-cost.ts`, with `--only PATTERN` for some of
+// the inputs. Sends every input of the generator, about 40,000, which takes hours. With a pattern such as `manifest` or
+// `CreateRole` it takes minutes. Prints the requests that exceed a limit. Exits with 1 if test/support/cost/known.ts does not
+// list one of them.
 import { parseArgs } from 'node:util'
 import { limits, runGuard, titleOf } from '../support/cost/guard.ts'
 import { allInputs, missingTargets } from '../support/cost/plan.ts'

@@ -1,7 +1,7 @@
-// A PostgreSQL of its own with an archived log, clients that push all the time, and a restore to a random second. Every push
-// that was acknowledged before it must be there, and a verification must find nothing missing. The blob store stays as it is.
-// By hand, on a machine with the programs of PostgreSQL: bin/pinfold-node test/fuzz/restore.ts --seconds 60 --rounds 3
-//
+// Restores a PostgreSQL server with an archived log to a random second, while clients push continuously. Every push that was
+// acknowledged before that second must be there, and a verification must find nothing missing. The blob store is not restored. To
+// run it by hand, on a machine with the programs of PostgreSQL:
+//   bin/pinfold-node test/fuzz/restore.ts --seconds 60 --rounds 3
 // With --bucket the blobs are in a bucket of versitygw. The test for an embedded database is test/fuzz/backups.ts.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'

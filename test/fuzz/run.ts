@@ -1,5 +1,5 @@
-// `npm run fuzz [-- --seconds N --seed N --only 'redirect,SCIM patch']`: mutated input against every parser of untrusted input.
-// Every input must give a value, an AppError that blames the input or, for an image, Unreadable, and never take long.
+// `npm run fuzz [-- --seconds N --seed N --only 'redirect,SCIM patch']`: mutated input for every parser of untrusted input. Each
+// input must return a value, an AppError about the input or, for an image, Unreadable. No input may take long.
 import { parseArgs } from 'node:util'
 import type { DescMessage, Message } from '@bufbuild/protobuf'
 import { buildEndpoints } from '#api/methods.ts'

@@ -1,4 +1,4 @@
-// Fuzz targets for tokens that strangers send to the exchange, and for answers of their issuers.
+// Fuzz targets for tokens of unknown callers at the token exchange, and for responses of their issuers.
 import assert from 'node:assert/strict'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { createOutsideIssuers } from '#issuer/outside-issuers.ts'

@@ -1,6 +1,8 @@
-// Many hostile upstreams, each with one to three random faults, followed in all modes. Nothing wrong may be stored, served,
-// reported or recorded. This process may connect to no address but the allowed one, and the server must go on. By hand:
-// bin/pinfold-node test/fuzz/upstreams.ts --n 300. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// Many hostile upstreams, each with one to three random faults, mirrored in all modes. No wrong content may be stored, served,
+// reported or recorded. This process may connect only to the allowed address, and the server must keep running. To run it by
+// hand:
+//   bin/pinfold-node test/fuzz/upstreams.ts --n 300
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { recordConnections, resolveOnly } from '../support/connections.ts'

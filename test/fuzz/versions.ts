@@ -1,4 +1,4 @@
-// Random calls through both versions of the API in turns, and a comparison of their results after every 200 of them.
+// Sends random calls alternately through both versions of the API, and compares their results after every 200 calls.
 //
 //   bin/pinfold-node test/fuzz/versions.ts --calls 20000 --seed 1
 import { parseArgs } from 'node:util'

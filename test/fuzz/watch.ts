@@ -1,7 +1,9 @@
-// A day of upstreams whose tags move all the time, checked each quarter of an hour. The tag history must have exactly the answers
-// to these checks. The interval of each row must contain the move and be as short as possible, and no content may be asked for.
-// Two of the upstreams have a tag history, and are asked for it once for each move. By hand: bin/pinfold-node test/fuzz/watch.ts
-// --tags 1000 --moves 10000. It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
+// Simulates a day of upstreams whose tags are updated continuously. The mirrors check them every quarter of an hour. The tag
+// history must contain exactly the results of these checks. The time interval of each record must contain the update and be as
+// short as possible, and no content may be requested. Two of the upstreams serve a tag history, which must be requested once for
+// each update. To run it by hand:
+//   bin/pinfold-node test/fuzz/watch.ts --tags 1000 --moves 10000
+// It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
