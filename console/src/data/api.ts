@@ -28,7 +28,7 @@ type Detail = {
 
 export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
-export type Asked = { query?: Query | undefined; body?: object | undefined; signal?: AbortSignal | undefined }
+export type RequestContent = { query?: Query | undefined; body?: object | undefined; signal?: AbortSignal | undefined }
 
 /** Message of the API in JSON. The API always sets all fields that are not messages themselves. */
 export type Full<T> = T extends readonly (infer One)[]
@@ -38,7 +38,7 @@ export type Full<T> = T extends readonly (infer One)[]
     : T
 
 /** Sends a request to the API. Throws `Refusal` for an error. If the signal is aborted, throws its reason. */
-export async function ask<T>(verb: Verb, path: string, { query, body, signal }: Asked = {}): Promise<T> {
+export async function ask<T>(verb: Verb, path: string, { query, body, signal }: RequestContent = {}): Promise<T> {
   const res = await send(verb, path, { query, body, signal })
   const text = await res.text()
   const answer = parsed(text)
@@ -47,7 +47,7 @@ export async function ask<T>(verb: Verb, path: string, { query, body, signal }: 
 }
 
 /** Reads a response of plain text. */
-export async function askText(path: string, { query, signal }: Omit<Asked, 'body'> = {}): Promise<string> {
+export async function askText(path: string, { query, signal }: Omit<RequestContent, 'body'> = {}): Promise<string> {
   const res = await send('GET', path, { query, signal, accept: 'text/plain' })
   const text = await res.text()
   if (!res.ok) throw refusalOf(res.status, text, undefined)
@@ -65,7 +65,7 @@ export async function follow(path: string, query: Query, signal: AbortSignal): P
 async function send(
   verb: Verb,
   path: string,
-  { query = {}, body, signal, accept = 'application/json' }: Asked & { accept?: string },
+  { query = {}, body, signal, accept = 'application/json' }: RequestContent & { accept?: string },
 ): Promise<Response> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()

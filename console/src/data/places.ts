@@ -4,7 +4,7 @@ import { readPage } from './list.ts'
 import type { Group, Identity, Repo } from './types.ts'
 
 /** A group or a repository, with the names on its path. */
-export type Place<T> = { names: readonly string[]; groups: readonly Group[]; item: T }
+export type WithPath<T> = { names: readonly string[]; groups: readonly Group[]; item: T }
 
 const groupsByName = new Map<string, Promise<Group | undefined>>()
 const groupsByUid = new Map<string, Promise<Group | undefined>>()
@@ -18,7 +18,7 @@ const uidIn = (part: string): string | undefined =>
   part.startsWith(byUid) ? part.slice(byUid.length).replaceAll('.', '/') : undefined
 
 /** Clears the cached names. Called after a group or a repository was created, renamed or deleted. */
-export function forgetPlaces(): void {
+export function forgetPaths(): void {
   groupsByName.clear()
   groupsByUid.clear()
   reposByUid.clear()
@@ -27,7 +27,7 @@ export function forgetPlaces(): void {
 export const parentOf = (uid: string): string => uid.slice(0, Math.max(0, uid.lastIndexOf('/')))
 
 /** Finds the group with these names. Throws `Refusal` with 404 if the group is missing or the user cannot see it. */
-export async function findGroup(names: readonly string[]): Promise<Place<Group>> {
+export async function findGroup(names: readonly string[]): Promise<WithPath<Group>> {
   const groups: Group[] = []
   for (const [i, name] of names.entries()) {
     const group = await childGroup(groups[i - 1]?.uid ?? '', name)
@@ -48,7 +48,7 @@ function childGroup(parent: string, name: string): Promise<Group | undefined> {
 }
 
 /** Finds the repository with these names. Throws `Refusal` with 404 if the repository is missing or the user cannot see it. */
-export async function findRepo(names: readonly string[]): Promise<Place<Repo>> {
+export async function findRepo(names: readonly string[]): Promise<WithPath<Repo>> {
   const last = names.at(-1)!
   const uid = uidIn(last)
   if (uid !== undefined) {
@@ -89,7 +89,7 @@ export async function namesOfRepo(uid: string): Promise<string[]> {
 }
 
 /** Names on the path of a group or a repository. */
-export async function namesOfPlace(uid: string): Promise<{ names: string[]; isRepo: boolean }> {
+export async function pathNamesOf(uid: string): Promise<{ names: string[]; isRepo: boolean }> {
   const isRepo = (await repoOf(uid)) !== undefined
   return { names: await (isRepo ? namesOfRepo(uid) : namesOfGroup(uid)), isRepo }
 }

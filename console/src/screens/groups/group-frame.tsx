@@ -1,6 +1,6 @@
 // Frame around each tab of a group. It finds the group, and then shows the tab.
 import type { ComponentChildren } from 'preact'
-import { findGroup, type Place } from '../../data/places.ts'
+import { findGroup, type WithPath } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
@@ -11,7 +11,7 @@ import { type GroupView, groupTabs } from './group-tabs.ts'
 type Props = {
   names: readonly string[]
   view: GroupView
-  children: (group: Group, place: Place<Group>) => ComponentChildren
+  children: (group: Group, place: WithPath<Group>) => ComponentChildren
 }
 
 export function GroupFrame({ names, view, children }: Props) {

@@ -4,7 +4,7 @@ import { paths } from '../../app/paths.ts'
 import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext, readPage } from '../../data/list.ts'
-import { findGroup, forgetPlaces } from '../../data/places.ts'
+import { findGroup, forgetPaths } from '../../data/places.ts'
 import type { Group, Repo } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -90,7 +90,7 @@ function Folders({ names, group, after = '' }: FoldersProps) {
 function NewFolder({ parent, onMade }: { parent: string; onMade: () => void }) {
   const make = async ({ name, description }: Record<string, string>) => {
     await ask('POST', `/iam/v2/groups/${parent}`, { body: { name, description } })
-    forgetPlaces()
+    forgetPaths()
     onMade()
   }
   return (

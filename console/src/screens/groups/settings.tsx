@@ -4,7 +4,7 @@ import { go } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import { forgetPlaces } from '../../data/places.ts'
+import { forgetPaths } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -28,7 +28,7 @@ function Settings({ names, group }: Props) {
   if (!canChange && !canDelete) return <Empty>{words.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/iam/v2/groups/${group.uid}`, { body: { description } })
-    forgetPlaces()
+    forgetPaths()
     go(paths.group(names))
   }
   return (
@@ -86,7 +86,7 @@ function DeleteGroup({ names, group }: Props) {
   })
   const remove = async () => {
     await ask('DELETE', `/iam/v2/groups/${group.uid}`)
-    forgetPlaces()
+    forgetPaths()
     go(names.length > 1 ? paths.group(names.slice(0, -1)) : paths.organizations)
   }
   return (

@@ -4,7 +4,7 @@ import { go } from '../../app/route.ts'
 import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { type Paged, readNext, readPage } from '../../data/list.ts'
-import { findRepo, type Place } from '../../data/places.ts'
+import { findRepo, type WithPath } from '../../data/places.ts'
 import type { Repo, Tag } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -85,7 +85,7 @@ export function RepoScreen({ names, query }: Props) {
   )
 }
 
-type TagsProps = { names: readonly string[]; repo: Place<Repo>['item']; query: URLSearchParams }
+type TagsProps = { names: readonly string[]; repo: WithPath<Repo>['item']; query: URLSearchParams }
 
 function Tags({ names, repo, query }: TagsProps) {
   const page = pageOf(query)

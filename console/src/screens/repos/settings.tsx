@@ -4,7 +4,7 @@ import { go } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import { forgetPlaces } from '../../data/places.ts'
+import { forgetPaths } from '../../data/places.ts'
 import type { Repo, RepoUsage, Tag } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -20,7 +20,7 @@ export function RepoSettings({ names, repo, onChange }: Props) {
   if (!canChange && !canDelete) return <Empty>{words.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/registry/v2/repos/${repo.uid}`, { body: { description } })
-    forgetPlaces()
+    forgetPaths()
     onChange()
   }
   return (
@@ -67,7 +67,7 @@ function DeleteRepo({ names, repo }: { names: readonly string[]; repo: Repo }) {
                 mustType={names.at(-1)!}
                 act={async () => {
                   await ask('DELETE', `/registry/v2/repos/${repo.uid}`)
-                  forgetPlaces()
+                  forgetPaths()
                   go(paths.group(names.slice(0, -1)))
                 }}
               />

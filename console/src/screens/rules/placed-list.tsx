@@ -7,7 +7,7 @@ import { here } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
 import { readPlaced, type Scope, type Scoped, whereOf } from '../../data/placed.ts'
-import { namesOfPlace, parentOf } from '../../data/places.ts'
+import { parentOf, pathNamesOf } from '../../data/places.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import type { Group } from '../../data/types.ts'
 import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
@@ -110,7 +110,7 @@ const whereColumn = <T extends Scoped>(at: At): Column<T> => ({
 
 /** Link to a group or a repository, with its names as text. */
 function PlaceName({ uid }: { uid: string }) {
-  const read = useLoad(`place of ${uid}`, () => namesOfPlace(uid))
+  const read = useLoad(`place of ${uid}`, () => pathNamesOf(uid))
   if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
   const { names, isRepo } = read.data
   return (

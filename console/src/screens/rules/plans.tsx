@@ -6,7 +6,7 @@ import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import { readPlaced, whereOf } from '../../data/placed.ts'
-import { namesOfPlace, namesOfRepo, parentOf } from '../../data/places.ts'
+import { namesOfRepo, parentOf, pathNamesOf } from '../../data/places.ts'
 import type { Plan, PlannedDeletion } from '../../data/types.ts'
 import { ActButton, DangerButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -25,7 +25,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
   const read = useLoad(`plans ${at}`, async (signal) => {
     const { items } = await readPlaced<Plan>(path, 'retentionPlans', { place: at, signal })
     const plans = items.filter(({ uid }) => whereOf(uid, at) !== 'above')
-    const named = plans.map(async (plan) => ({ ...plan, names: (await namesOfPlace(parentOf(plan.uid))).names }))
+    const named = plans.map(async (plan) => ({ ...plan, names: (await pathNamesOf(parentOf(plan.uid))).names }))
     return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   })
   // Waits for each answer before the next request, so a slow answer is not aborted.

@@ -9,12 +9,18 @@ import { unscannedText } from '../../ui/scan-words.ts'
 import { type FoundTag, withNames } from './start.tsx'
 
 export type FoundImage = VulnerableImage & { names: readonly string[] }
-export type FoundPlace = { uid: string; kind: 'group' | 'repo' | 'person'; label: string; href: string; about: string }
+export type FoundResource = {
+  uid: string
+  kind: 'group' | 'repo' | 'person'
+  label: string
+  href: string
+  about: string
+}
 export type Found = {
   kind: 'digest' | 'vulnerability' | 'path' | 'word'
   tags: readonly FoundTag[]
   images: readonly FoundImage[]
-  places: readonly FoundPlace[]
+  places: readonly FoundResource[]
   /** Number of images that were not scanned completely. */
   unknown: number
   /** Summary of the content that was not compared with the vulnerability. Empty if all content was compared. */
@@ -92,15 +98,15 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
     readOrNone(readPage<Identity>('/iam/v2/identities', 'identities', by)),
   ])
   const places = await Promise.all([
-    ...groups.map(async ({ uid, description }): Promise<FoundPlace> => {
+    ...groups.map(async ({ uid, description }): Promise<FoundResource> => {
       const names = await namesOfGroup(uid)
       return { uid, kind: 'group', label: labelOf(names, name), href: paths.group(names), about: description }
     }),
-    ...repos.map(async ({ uid, description }): Promise<FoundPlace> => {
+    ...repos.map(async ({ uid, description }): Promise<FoundResource> => {
       const names = await namesOfRepo(uid)
       return { uid, kind: 'repo', label: labelOf(names, name), href: paths.repo(names), about: description }
     }),
-    ...people.map(async ({ uid, name, description }): Promise<FoundPlace> => {
+    ...people.map(async ({ uid, name, description }): Promise<FoundResource> => {
       const home = parentOf(uid)
       const names = home === '' ? [] : await namesOfGroup(home)
       const href = `${names.length > 0 ? paths.group(names, 'access') : paths.organizations}?identity=${uid}`

@@ -9,7 +9,7 @@ import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { type FoundImage, type FoundPlace, find, targetOf } from './find.ts'
+import { type FoundImage, type FoundResource, find, targetOf } from './find.ts'
 import { TagTable } from './start.tsx'
 
 export function SearchScreen({ q }: { q: string }) {
@@ -87,7 +87,7 @@ const imageColumns: Column<FoundImage>[] = [
   { title: words.packages, cell: ({ purls }) => <bdi>{purls.join(', ')}</bdi> },
 ]
 
-const placeColumns: Column<FoundPlace>[] = [
+const placeColumns: Column<FoundResource>[] = [
   {
     title: words.name,
     isHead: true,
