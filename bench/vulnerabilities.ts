@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import { readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
-import { tellVulnerabilities } from '#domains/scanning/changes/changes.job.ts'
+import { emitVulnerabilityEvents } from '#domains/scanning/changes/changes.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { matchKinds } from '#domains/scanning/queue/queue.model.ts'
@@ -222,7 +222,7 @@ const count = async (table: 'components' | 'findings') =>
       table === 'findings' ? sql`SELECT count(*) AS n FROM findings` : sql`SELECT count(*) AS n FROM components`,
     ))!.n,
   )
-const workers = await startWorkers(app, { jobs: [matchPackages, tellVulnerabilities] })
+const workers = await startWorkers(app, { jobs: [matchPackages, emitVulnerabilityEvents] })
 await timed('first match', untilMatched, { seconds: 600, p99: 50, rss: 500 })
 console.log(`${await count('components')} package versions, ${await count('findings')} findings`)
 await timed(

@@ -4,7 +4,7 @@ import { CliError, exitCodes } from './cli/framework/cli-error.ts'
 import type { Terminal } from './cli/framework/command.ts'
 import { runProgram } from './cli/framework/program.ts'
 import { useProxy } from './cli/framework/proxy.ts'
-import { isUnavailable, whyRefused } from './db/unavailable.ts'
+import { isUnavailable, refusalAdvice } from './db/unavailable.ts'
 import { version } from './version.ts'
 
 /** Runs the command of `argv`, prints its error if it fails, and returns the exit code. */
@@ -18,7 +18,7 @@ export async function runCommandLine(terminal: Terminal, argv: readonly string[]
     if (terminal.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
     if (error instanceof CliError) return error.exitCode
     // Compares the name of the error class, since not every command has loaded the settings, which define the class.
-    if ((error as Error).name === 'ConfigError' || whyRefused(error)) return exitCodes.config
+    if ((error as Error).name === 'ConfigError' || refusalAdvice(error)) return exitCodes.config
     return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }
 }
@@ -33,7 +33,7 @@ function networkAdvice(error: unknown): string {
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
-  const next = whyRefused(error)
+  const next = refusalAdvice(error)
   if (next) return `the database refused the connection: ${reason}\n${next}`
   return isUnavailable(error) ? `the database is unavailable: ${reason}${networkAdvice(error)}` : reason
 }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { buildEventTable } from './api/event-table.ts'
 import { eventBodies, services } from './api/services.ts'
 import type { App, Fleet, Ground, Parts } from './app.ts'
-import { blobPlace, openBlobs } from './blobs/open.ts'
+import { blobLocationOf, openBlobs } from './blobs/open.ts'
 import type { Observe } from './blobs/operations.ts'
 import { createAwsCallers } from './clouds/amazon-callers.ts'
 import { createClouds } from './clouds/clouds.ts'
@@ -30,7 +30,7 @@ import { clientRanges } from './lib/net/client-ranges.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { allowedAddresses, allPrivateAddresses } from './lib/net/private-addresses.ts'
-import { tieBlobs } from './maintenance/tie-blobs.ts'
+import { bindBlobStore } from './maintenance/tie-blobs.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openDatabase } from './open-database.ts'
 import { keyringOf } from './open-issuer.ts'
@@ -74,7 +74,7 @@ async function openGround(
   const metrics = openMetrics(config, db, { isFirst: () => fleet.isFirst, clock }, tracer.isOn)
   metrics.watchClock(skew.offsetMs)
   const store = opening.adopt(await openStore(config, metrics, tracer), ({ blobs }) => blobs.close())
-  await tieBlobs(db, store.blobs, blobPlace(config.blobs, config.data))
+  await bindBlobStore(db, store.blobs, blobLocationOf(config.blobs, config.data))
   const outgoing = createOutgoing({
     allowed: allowedAddresses(config, config.issuersPrivate),
     allowHttp: config.allowInsecureIssuers,

@@ -20,7 +20,7 @@ export type Metrics = {
   /** The same metrics in the OpenMetrics format, with trace exemplars. Undefined without tracing. */
   openMetrics: Registry | undefined
   /** Names of entry points and of their methods. Each entry point declares its own. */
-  doors: { transports: ClosedSet; methods: ClosedSet }
+  entryPoints: { transports: ClosedSet; methods: ClosedSet }
   inFlight: Gauge
   deliveryAttempts: Counted<'result'>
   /** Refused registry requests, by action (pull, push, delete) and error code of the distribution specification. */
@@ -97,15 +97,15 @@ export function createMetrics(db: Db, sources: readonly string[], sight: NodeVie
   databaseRetries(db, registry)
   trashMetrics(db, registry, sight)
   sourceMetrics(db, registry, { names: sources, ...sight })
-  const doors = { transports: new ClosedSet(), methods: new ClosedSet(['none']) }
+  const entryPoints = { transports: new ClosedSet(), methods: new ClosedSet(['none']) }
   const code = new ClosedSet(['OK', ...Object.keys(codes), ...Object.keys(STATUS_CODES), '499'])
   return {
     registry,
-    doors,
+    entryPoints,
     get openMetrics() {
       return isTraced ? asOpenMetrics(registry) : undefined
     },
-    requests: labelled({ transport: doors.transports, method: doors.methods, code }).histogram(
+    requests: labelled({ transport: entryPoints.transports, method: entryPoints.methods, code }).histogram(
       {
         name: 'pinfold_request_duration_seconds',
         help: 'Duration of requests, by entry point',
@@ -127,8 +127,8 @@ export function createMetrics(db: Db, sources: readonly string[], sight: NodeVie
       help: 'Connections that were closed at once, because the client address had too many',
       registers: [registry],
     }),
-    ...budgetMetrics(registry, doors.transports),
-    ...bodyMetrics(registry, doors.transports),
+    ...budgetMetrics(registry, entryPoints.transports),
+    ...bodyMetrics(registry, entryPoints.transports),
     gateErrors: new Counter({
       name: 'pinfold_gate_errors_total',
       help: 'Errors of admission policies, which then denied nothing',

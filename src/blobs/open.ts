@@ -13,7 +13,7 @@ export function blobFolder(setting: string, data: string): string {
 }
 
 /** Name of the blob store for messages, and the path or key of the file with its ID. */
-export function blobPlace(setting: string, data: string): { name: string; kind: 'folder' | 'bucket'; id: string } {
+export function blobLocationOf(setting: string, data: string): { name: string; kind: 'folder' | 'bucket'; id: string } {
   if (!isBucket(setting)) {
     const name = blobFolder(setting, data)
     return { name, kind: 'folder', id: join(name, idFile) }
@@ -27,7 +27,7 @@ export function blobPlace(setting: string, data: string): { name: string; kind: 
  * parent folder is missing, a disk is not mounted or the path is wrong.
  */
 export async function openBlobs(setting: string, data: string, s3: S3Options): Promise<Blobs> {
-  const { name } = blobPlace(setting, data)
+  const { name } = blobLocationOf(setting, data)
   try {
     if (isBucket(setting)) {
       const { openBucket } = await import('./s3/store.ts')

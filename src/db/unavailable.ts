@@ -23,7 +23,7 @@ const codes = new Set([
 const results = new Set([5, 10, sqliteFull])
 
 /** Advice for the operator if PostgreSQL is running but refuses the connection. `undefined` for every other error. */
-export function whyRefused(error: unknown): string | undefined {
+export function refusalAdvice(error: unknown): string | undefined {
   const { code } = error as { code?: unknown }
   const look = 'in the URL of PINFOLD_DATABASE or --database'
   if (code === '28P01' || code === '28000') return `check the user and the password ${look}`

@@ -69,9 +69,9 @@ export type Rules = {
 }
 
 /** Declares an entry point and its methods for the metrics. Undeclared names appear in the metrics as `other`. */
-export function declareMethods({ app }: Edge, door: { name: string; methods: readonly string[] }): void {
-  app.metrics.doors.transports.declare([door.name])
-  app.metrics.doors.methods.declare(door.methods)
+export function declareMethods({ app }: Edge, entryPoint: { name: string; methods: readonly string[] }): void {
+  app.metrics.entryPoints.transports.declare([entryPoint.name])
+  app.metrics.entryPoints.methods.declare(entryPoint.methods)
 }
 
 /** Data from the connection and the headers. All headers are unverified. */

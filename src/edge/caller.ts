@@ -76,6 +76,6 @@ async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined
  * Caller at an entry point that needs the capabilities `numbers` itself. Removes permissions on groups where the caller lacks
  * these capabilities.
  */
-export function onlyAsFarAs(caller: Caller, numbers: readonly number[]): Caller {
+export function limitRights(caller: Caller, numbers: readonly number[]): Caller {
   return { ...caller, rights: onlyWith(caller.rights, numbers) }
 }

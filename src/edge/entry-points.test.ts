@@ -38,7 +38,7 @@ function testEdge() {
         },
         dec: () => void counts.inFlight--,
       },
-      doors: { transports: new ClosedSet(), methods: new ClosedSet() },
+      entryPoints: { transports: new ClosedSet(), methods: new ClosedSet() },
       requests: { observe: (labels: object) => void counts.measured.push(labels) },
     },
   } as unknown as App
@@ -63,16 +63,16 @@ function requestFor(url: string, headers: Record<string, string> = {}) {
   return { req: req as unknown as IncomingMessage, res: new FakeResponse() }
 }
 
-const doorOf = (door: Partial<EntryPoint>): EntryPoint => {
-  return { name: 'test', methods: [], matches: () => true, serve: () => {}, refuse: () => {}, ...door }
+const entryPointOf = (entryPoint: Partial<EntryPoint>): EntryPoint => {
+  return { name: 'test', methods: [], matches: () => true, serve: () => {}, refuse: () => {}, ...entryPoint }
 }
 
 test('passes a request to the first entry point that matches its path, with the common request data', async () => {
   const { edge, lines, done } = testEdge()
   const seen: HttpArrival[] = []
   const listen = serveEntryPoints(edge, [
-    doorOf({ name: 'one', matches: (path) => path === '/one', serve: (arrival) => void seen.push(arrival) }),
-    doorOf({ name: 'rest', serve: (arrival) => void seen.push(arrival) }),
+    entryPointOf({ name: 'one', matches: (path) => path === '/one', serve: (arrival) => void seen.push(arrival) }),
+    entryPointOf({ name: 'rest', serve: (arrival) => void seen.push(arrival) }),
   ])
   const headers = {
     'x-request-id': 'given-from-outside',
@@ -99,7 +99,7 @@ test('passes a request to the first entry point that matches its path, with the 
 test('returns an error in the format of the entry point, and survives an error there', async () => {
   const { edge, lines, counts, done } = testEdge()
   const listen = serveEntryPoints(edge, [
-    doorOf({
+    entryPointOf({
       serve: () => Promise.reject(new Error('first')),
       refuse: (_, error) => {
         throw new Error('second', { cause: error })
@@ -122,7 +122,7 @@ test('refuses a request at its deadline while its work continues, and responds o
   const refused: unknown[] = []
   const settled: boolean[] = []
   const listen = serveEntryPoints(edge, [
-    doorOf({
+    entryPointOf({
       deadlineMs: 5,
       async serve(arrival) {
         await new Promise<void>((resolve) => {
@@ -152,7 +152,7 @@ test('a response that started in time has no deadline', async (t) => {
   let finish = () => {}
   let refusals = 0
   const listen = serveEntryPoints(edge, [
-    doorOf({
+    entryPointOf({
       deadlineMs: 1000,
       serve: (arrival) =>
         new Promise<void>((resolve) => {
@@ -175,7 +175,7 @@ test('a request has one signal, aborted when its client disconnects, also before
   const { edge, done } = testEdge()
   const signals: AbortSignal[] = []
   const listen = serveEntryPoints(edge, [
-    doorOf({
+    entryPointOf({
       serve(arrival) {
         signals.push(arrival.signal)
         assert.equal(arrival.signal, arrival.signal)
@@ -201,7 +201,7 @@ test('the deadline aborts the signal, whether or not the connection ends, also b
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const signals: AbortSignal[] = []
     const listen = serveEntryPoints(edge, [
-      doorOf({
+      entryPointOf({
         deadlineMs: 5,
         async serve(arrival) {
           if (asks === 'before') signals.push(arrival.signal)
@@ -226,7 +226,7 @@ test('logs frequent automatic requests at debug level, and does not count them a
   const { edge, lines, counts, done } = testEdge()
   const { req, res } = requestFor('/')
   const logged = done()
-  serveEntryPoints(edge, [doorOf({ quiet: true })])(req, res as unknown as ServerResponse)
+  serveEntryPoints(edge, [entryPointOf({ quiet: true })])(req, res as unknown as ServerResponse)
   await logged
   assert.equal(lines[0]!.level, 'debug')
   assert.equal(counts.most, 0)

@@ -27,17 +27,17 @@ export type EntryPoint = Rules & {
  * Creates the request handler. Passes each request to the first entry point that matches, so the last one must match every path.
  * The handler returns a function that ends the request with an error.
  */
-export function serveEntryPoints(edge: Edge, doors: readonly EntryPoint[]) {
-  for (const door of doors) declareMethods(edge, door)
+export function serveEntryPoints(edge: Edge, entryPoints: readonly EntryPoint[]) {
+  for (const entryPoint of entryPoints) declareMethods(edge, entryPoint)
   return (req: IncomingMessage, res: ServerResponse): ((error: AppError) => void) => {
     // If the request target contains a host, the Host header is ignored (RFC 9112, 3.2.2).
     const { target, authority } = originForm(req.url ?? '/')
     req.url = target
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
-    const door = doors.find((one) => one.matches(path))!
+    const entryPoint = entryPoints.find((one) => one.matches(path))!
     const search = mark < 0 ? '' : target.slice(mark + 1)
-    const arrival = new HttpArrival(edge, door, req, res, { path, search, authority })
+    const arrival = new HttpArrival(edge, entryPoint, req, res, { path, search, authority })
     void arrival.run()
     return (error) => arrival.end(error)
   }
@@ -60,7 +60,7 @@ export class HttpArrival extends Arrival {
   readonly path: string
   /** Query, without the question mark. */
   readonly search: string
-  readonly #door: EntryPoint
+  readonly #entryPoint: EntryPoint
   /** Host of an absolute request target. */
   readonly #authority: string | undefined
   #called: { as: Called | undefined } | undefined
@@ -70,13 +70,13 @@ export class HttpArrival extends Arrival {
 
   constructor(
     edge: Edge,
-    door: EntryPoint,
+    entryPoint: EntryPoint,
     req: IncomingMessage,
     res: ServerResponse,
     { path, search, authority }: Target,
   ) {
     const { headers } = req
-    super(edge, door, {
+    super(edge, entryPoint, {
       peer: req.socket.remoteAddress ?? '',
       forwardedFor: headers['x-forwarded-for']?.toString(),
       requestId: headers['x-request-id']?.toString(),
@@ -88,7 +88,7 @@ export class HttpArrival extends Arrival {
     this.res = res
     this.path = path
     this.search = search
-    this.#door = door
+    this.#entryPoint = entryPoint
     this.#authority = authority
     setRequestId(res, this.requestId)
   }
@@ -145,7 +145,7 @@ export class HttpArrival extends Arrival {
 
   #openBody(): HeldBytes {
     const { source, caller } = this
-    const held = this.edge.bodies.open({ source, transport: this.#door.name, isAnonymous: caller.uid === '' })
+    const held = this.edge.bodies.open({ source, transport: this.#entryPoint.name, isAnonymous: caller.uid === '' })
     this.whenOver(held.release)
     return held
   }
@@ -163,12 +163,12 @@ export class HttpArrival extends Arrival {
   protected override serve(): void | Promise<void> {
     const problem = problemOf(this.req, this.#authority)
     if (problem) throw problem
-    return this.#door.serve(this)
+    return this.#entryPoint.serve(this)
   }
 
   protected override async refuse(error: unknown): Promise<void> {
     try {
-      await this.#door.refuse(this, error)
+      await this.#entryPoint.refuse(this, error)
     } catch (cause) {
       this.edge.app.log.error('error response could not be sent', { requestId: this.requestId, error: cause })
       this.res.destroy()

@@ -98,7 +98,7 @@ export async function copyCheckpoints({ checkpoints: from }: Blobs, { checkpoint
 const sizeOf = ({ text }: StoredCheckpoint): number => parseCheckpoint(text)?.size ?? 0
 
 /** Makes a completely copied store the store of the database. The transaction ensures that no server runs or starts meanwhile. */
-export async function switchBlobs(tx: Tx, to: Blobs): Promise<void> {
+export async function switchBlobStore(tx: Tx, to: Blobs): Promise<void> {
   const [id, owner] = idsOf(await to.readId())
   if (id === undefined || owner !== (await readFact(tx, 'database_id'))) throw new Error(sameId)
   await writeFact(tx, 'blob_folder_id', id)

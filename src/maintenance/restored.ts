@@ -33,7 +33,7 @@ export async function openRestored(config: Config) {
  * Runs all steps of `complete-restore` in a transaction during which no server runs. Throws if the blob store belongs to another
  * database.
  */
-export async function settleRestored(
+export async function completeRestore(
   { db, blobs }: { db: Db; blobs: Blobs },
   { config, pushTokens }: { config: Config; pushTokens: boolean },
   inTx: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>,

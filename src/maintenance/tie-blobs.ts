@@ -3,12 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Blobs } from '#blobs/blobs.ts'
 import { idFile } from '#blobs/disk.ts'
-import type { blobPlace } from '#blobs/open.ts'
+import type { blobLocationOf } from '#blobs/open.ts'
 import { keepFact, readFact } from '#db/facts.ts'
 import type { Db } from '#db/sql.ts'
 import { someBlobs } from '#domains/registry/blobs/blobs.store.ts'
 
-type Place = ReturnType<typeof blobPlace>
+type BlobLocation = ReturnType<typeof blobLocationOf>
 
 /** Number of the database's blobs that are looked up in a store without an id. If none is found, the store is refused. */
 const sampled = 20
@@ -18,7 +18,7 @@ const sampled = 20
  * the store has some of the database's blobs. The id is written to the store first, so a crash before the write to the database
  * is like a first start.
  */
-export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void> {
+export async function bindBlobStore(db: Db, blobs: Blobs, place: BlobLocation): Promise<void> {
   const database = await db.tx((tx) => keepFact(tx, 'database_id', randomUUID()))
   const wanted = await readFact(db, 'blob_folder_id')
   let found = parseId(await blobs.readId())
@@ -67,7 +67,7 @@ async function findSampleBlobs(db: Db, blobs: Blobs): Promise<'found' | 'missing
   return some.length === 0 ? 'none' : 'missing'
 }
 
-function mismatchError(what: string, { kind }: Place): Error {
+function mismatchError(what: string, { kind }: BlobLocation): Error {
   const move =
     kind === 'folder'
       ? `move all files of that folder to this one, with the file ${idFile}`
@@ -78,14 +78,14 @@ function mismatchError(what: string, { kind }: Place): Error {
 }
 
 /** Loss of the blobs must not cause loss of the database too: it has the tag history and everything else that is not a blob. */
-function lostBlobsError(why: string, place: Place, line: string): Error {
+function lostBlobsError(why: string, place: BlobLocation, line: string): Error {
   const { message } = mismatchError(`${place.name} ${why}`, place)
   return new Error(
     `${message}. If the blobs are lost for good, write the line "${line}" to ${place.id}. The server then starts without them`,
   )
 }
 
-function foreignBlobsError({ name, kind, id }: Place): Error {
+function foreignBlobsError({ name, kind, id }: BlobLocation): Error {
   return new Error(
     `the blobs in ${name} belong to another database; set --blobs (PINFOLD_BLOBS) to another ${kind}. If this database replaces the other one for good, remove ${id} first`,
   )

@@ -21,7 +21,7 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
     const repo = await allow(visit, 'blob.read', { digest })
     const isHead = visit.req.method === 'HEAD'
     // After a successful HEAD, clients do not push the blob, so garbage collection must keep it for a while.
-    const look = isHead ? service.relyOnBlob : service.findBlob
+    const look = isHead ? service.protectBlob : service.findBlob
     const etag = `"${digest}"`
     const headers = { 'docker-content-digest': digest, etag, 'accept-ranges': 'bytes' }
     const here = await look(visit.call, repo, digest)

@@ -32,7 +32,7 @@ export async function freshen(visit: Visit, repo: RepoRef, tag: string): Promise
 }
 
 export function bringManifest(visit: Visit, repo: RepoRef, digest: string): Promise<boolean> {
-  return withOciErrors(service.bringManifest(pullingOf(visit, repo), digest))
+  return withOciErrors(service.pullManifestThrough(pullingOf(visit, repo), digest))
 }
 
 /** Creates the missing repository as a mirror if an upstream has the image. Returns false if none has it. */
@@ -84,7 +84,7 @@ export async function bringBlob(
   }
   const tee = headers && { begin, write: send }
   try {
-    const result = await withOciErrors(service.bringBlob(pullingOf(visit, repo), digest, tee))
+    const result = await withOciErrors(service.pullBlobThrough(pullingOf(visit, repo), digest, tee))
     // Without headers sent, the client has received nothing: the blob is empty, or was not streamed.
     if (!res.headersSent) return result === 'sent' ? 'stored' : result
     if (result !== 'sent') return { written }

@@ -19,7 +19,7 @@ const maxTried = 20
  * request, and many clients follow only one challenge.
  */
 export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
-  const places = from ? await findNamedPlace(visit, from) : await findPlaces(visit, digest)
+  const places = from ? await findNamedSource(visit, from) : await findSources(visit, digest)
   for (const place of places) {
     const source = await findSource(place, digest)
     if (source === 'needs a token') {
@@ -31,12 +31,12 @@ export async function mount(visit: Visit, target: Target, digest: string, from: 
   return false
 }
 
-async function findNamedPlace(visit: Visit, from: string): Promise<Visit[]> {
+async function findNamedSource(visit: Visit, from: string): Promise<Visit[]> {
   const named = await nameOrNone(visit.registry, visit.prefix, from)
   return named ? [{ ...visit, ...named }] : []
 }
 
-async function findPlaces(visit: Visit, digest: string): Promise<Visit[]> {
+async function findSources(visit: Visit, digest: string): Promise<Visit[]> {
   const places: Visit[] = []
   for (const uid of (await reposWithBlob(visit.call, digest)).slice(0, maxTried)) {
     const { repo } = await visit.registry.app.paths.find(uid)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { tellVulnerabilities } from '#domains/scanning/changes/changes.job.ts'
+import { emitVulnerabilityEvents } from '#domains/scanning/changes/changes.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
 import { setWithin } from '#domains/scanning/lists/lists.store.ts'
@@ -124,7 +124,7 @@ test('finds all vulnerabilities of an image once withdrawn records bring it belo
 const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
   const events = await eventsOf(registry, async () => {
     await work()
-    await runDuty(registry.app, tellVulnerabilities)
+    await runDuty(registry.app, emitVulnerabilityEvents)
   })
   return events.filter(({ type }) => type.includes('.vulnerability.'))
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
-import { tellVulnerabilities } from '#domains/scanning/changes/changes.job.ts'
+import { emitVulnerabilityEvents } from '#domains/scanning/changes/changes.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { beginSource, putRecords, putSlice } from '#domains/scanning/records/records.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -31,7 +31,7 @@ const eco = 'Alpine:v3.19'
 const sync = (...records: Parameters<typeof readSource>[2][number][]) => readSource(registry.app, eco, records)
 const push = (repo: string, lines: string[], tag?: string) =>
   pushAndScan(registry, repo, apkLayer('alpine', '3.19.1', lines), tag)
-const tell = () => runDuty(registry.app, tellVulnerabilities)
+const tell = () => runDuty(registry.app, emitVulnerabilityEvents)
 const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
   const events = await eventsOf(registry, async () => {
     await work()

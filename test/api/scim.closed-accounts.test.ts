@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { standingOf } from '#domains/iam/scim/scim-users.store.ts'
+import { isActivePerson } from '#domains/iam/scim/scim-users.store.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
@@ -21,7 +21,7 @@ after(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-const standing = (externalId: string) => standingOf(pinfold.app.db, provider, externalId)
+const standing = (externalId: string) => isActivePerson(pinfold.app.db, provider, externalId)
 
 let people = 0
 async function account(active: boolean) {

@@ -1,7 +1,7 @@
 // Requests that caused errors or no effect on other SCIM servers, with the expected result.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { standingOf } from '#domains/iam/scim/scim-users.store.ts'
+import { isActivePerson } from '#domains/iam/scim/scim-users.store.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
@@ -54,7 +54,7 @@ test('applies a deactivation of Entra ID together with the other operations of t
     [user.active, user.name, user.phoneNumbers, user.addresses],
     [false, { formatted: 'A' }, [{ type: 'work', value: '1' }], undefined],
   )
-  assert.equal(await standingOf(pinfold.app.db, provider, externalId), false)
+  assert.equal(await isActivePerson(pinfold.app.db, provider, externalId), false)
 })
 
 test('a replacement of all attributes by active alone keeps the user name', async () => {

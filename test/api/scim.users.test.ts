@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { standingOf } from '#domains/iam/scim/scim-users.store.ts'
+import { isActivePerson } from '#domains/iam/scim/scim-users.store.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
@@ -31,7 +31,7 @@ after(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-const standing = (externalId: string) => standingOf(pinfold.app.db, provider, externalId)
+const standing = (externalId: string) => isActivePerson(pinfold.app.db, provider, externalId)
 
 let people = 0
 const person = (change: Json = {}): Json => {

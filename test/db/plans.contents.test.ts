@@ -52,7 +52,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   queueRead: (tx) => contents.queueRead(tx, 1, digest, time),
   ownedReads: (tx) => contents.ownedReads(tx),
   claimRead: (tx) => contents.claimRead(tx, read, 'node'),
-  giveBackRead: (tx) => contents.giveBackRead(tx, read, { dueTime: time, attempts: 2 }),
+  giveBackRead: (tx) => contents.requeueRead(tx, read, { dueTime: time, attempts: 2 }),
   endRead: (tx) => contents.endRead(tx, read),
   isQueued: (tx) => contents.isQueued(tx, 1, [digest, 'x']),
   typesOf: (tx) => contents.typesOf(tx, 1, digest),

@@ -74,7 +74,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   noteChecked: (tx) => signed.noteChecked(tx, 1, [], 1),
   saidNow: (tx) => said.activeStatements(tx, image, 'x', ['CVE-1']),
   countSigned: (tx) => said.countSigned(tx, image, 10),
-  hidingOf: (tx) => said.hidingOf(tx, image, ['CVE-1']),
+  hidingOf: (tx) => said.ignoringStatementsOf(tx, image, ['CVE-1']),
   hasSigned: (tx) => said.hasSigned(tx, organization),
   deleteSignedOf: (tx) => said.deleteSignedOf(tx, organization, allRows),
   deleteSomeSignedOf: (tx) => said.deleteSignedOf(tx, organization, 10),

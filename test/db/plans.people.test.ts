@@ -91,7 +91,7 @@ test('SCIM finds users by its indexes', () =>
     'of a page': (reader) => scim.usersOf(reader, provider, ['a', 'b']),
     'without addresses': (reader) => scim.usersWithoutEmails(reader, provider, 200),
     count: (reader) => scim.countUsers(reader, provider),
-    standing: (reader) => scim.standingOf(reader, provider, 'e'),
+    standing: (reader) => scim.isActivePerson(reader, provider, 'e'),
     'is anybody there': (reader) => scim.hasProvisioned(reader, provider),
     removals: (reader) => scim.countRemovals(reader, provider),
   }))

@@ -7,7 +7,7 @@ import { beganAt, findInChain, readTiles, rowAt, waitingLedgers } from '#domains
 import { nextFetch } from '#domains/mirrors/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/mirrors/follows/histories.store.ts'
 import * as promises from '#domains/policy/retention/retention-locks.store.ts'
-import { firstAfter, standsStill } from '#domains/policy/views/views.store.ts'
+import { firstAfter, isUnchangedTag } from '#domains/policy/views/views.store.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
 import * as collection from '#domains/registry/blobs/collection.store.ts'
 import * as locations from '#domains/registry/blobs/locations.store.ts'
@@ -83,7 +83,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   },
   'whether a tag stands still': (reader) => {
     const latest = { since: cutoff, digest }
-    return standsStill(reader, repo, '1.0', { until: cutoff, latest, chosen: digest })
+    return isUnchangedTag(reader, repo, '1.0', { until: cutoff, latest, chosen: digest })
   },
   'the first move of a tag after a time': (reader) => firstAfter(reader, repo, '1.0', cutoff),
   'the first move in a repo after a time': (reader) => firstAfter(reader, repo, undefined, cutoff),

@@ -7,7 +7,7 @@ import { sql } from '#db/sql.ts'
 import { sweepComponents, sweepLists } from '#domains/scanning/cleanup/cleanup.service.ts'
 import * as upkeep from '#domains/scanning/cleanup/cleanup.store.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
-import { claimMatch, doMatch } from '#domains/scanning/findings/match-queue.service.ts'
+import { claimMatch, processMatch } from '#domains/scanning/findings/match-queue.service.ts'
 import { spreadPage } from '#domains/scanning/findings/open-findings.service.ts'
 import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
 import { completeList, type PreparedList, passOn, prepareList } from '#domains/scanning/lists/lists.service.ts'
@@ -54,7 +54,7 @@ async function put(ids: readonly string[], name: string, more: { withdrawTime?: 
 
 /** Runs the queued work, of one kind or of all kinds. */
 async function work(kind?: 'package' | 'list'): Promise<void> {
-  for (let next = await take(kind); next; next = await take(kind)) await doMatch(pinfold.app, next, signal)
+  for (let next = await take(kind); next; next = await take(kind)) await processMatch(pinfold.app, next, signal)
 }
 
 async function take(kind?: 'package' | 'list'): Promise<DueMatch | undefined> {
@@ -92,7 +92,7 @@ async function opens(...lists: PreparedList[]): Promise<string[]> {
 async function forget(...lists: PreparedList[]): Promise<void> {
   const { db } = pinfold.app
   for (const { listNo } of lists) {
-    await db.tx((tx) => upkeep.bury(tx, listNo))
+    await db.tx((tx) => upkeep.markListDeleted(tx, listNo))
     while (await db.tx((tx) => upkeep.emptyList(tx, listNo, 2))) assert.deepEqual(await differences(), [])
     await db.tx(async (tx) => {
       await passOn(tx, listNo, '')
@@ -245,7 +245,7 @@ test('counts equal the actual findings after any changes in any order', async ()
   }
   const step = async () => {
     const next = await take()
-    if (next) await doMatch(pinfold.app, next, signal)
+    if (next) await processMatch(pinfold.app, next, signal)
   }
   for (let i = 0; i < 150; i++) {
     const what = pick(10)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createLeases } from '#db/leases.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
-import { claimMatch, doMatch, postponeMatch } from '#domains/scanning/findings/match-queue.service.ts'
+import { claimMatch, postponeMatch, processMatch } from '#domains/scanning/findings/match-queue.service.ts'
 import { findKnownNow } from '#domains/scanning/image-findings/image-findings.store.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import type { DueMatch } from '#domains/scanning/queue/queue.model.ts'
@@ -43,9 +43,9 @@ test('another server takes over the work of a stopped server, which completes no
   assert.equal(await app.db.tx((tx) => endMatch(tx, left)), false)
   await postponeMatch(app, left, 60_000)
   assert.deepEqual(await ownedMatches(app.db), [taken])
-  await doMatch(app, taken!, new AbortController().signal)
+  await processMatch(app, taken!, new AbortController().signal)
   for (let next = taken; next; next = await claimMatch(app, { ...taker, isGone: () => false })) {
-    if (next !== taken) await doMatch(app, next, new AbortController().signal)
+    if (next !== taken) await processMatch(app, next, new AbortController().signal)
   }
   assert.deepEqual([await found(listNo), await countMatches(app.db)], [['CVE-2026-1'], 0])
 })

@@ -6,8 +6,8 @@ import { mutate } from './mutate.ts'
 const stats = () => ({ transactions: 0, commits: 0, retries: 0 })
 const metrics = createMetrics({ stats } as unknown as Parameters<typeof createMetrics>[0], [])
 const declared = { transports: ['rest', 'grpc'], methods: ['GetRepo', 'GET /healthz', 'other /healthz'] }
-metrics.doors.transports.declare(declared.transports)
-metrics.doors.methods.declare(declared.methods)
+metrics.entryPoints.transports.declare(declared.transports)
+metrics.entryPoints.methods.declare(declared.methods)
 const words = [...declared.transports, ...declared.methods, 'OK', '404', 'NOT_FOUND', '__proto__', '']
 const known = new Set([...declared.transports, ...declared.methods, 'none', 'other'])
 

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Package } from '#contents/packages.ts'
 import { sql } from '#db/sql.ts'
-import { tellVulnerabilities } from '#domains/scanning/changes/changes.job.ts'
+import { emitVulnerabilityEvents } from '#domains/scanning/changes/changes.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
@@ -120,7 +120,7 @@ async function openApp() {
 
 async function compare(app: App): Promise<void> {
   await runDuty(app, matchPackages)
-  await runDuty(app, tellVulnerabilities)
+  await runDuty(app, emitVulnerabilityEvents)
   await sleep(1)
 }
 

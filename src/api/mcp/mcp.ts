@@ -1,7 +1,7 @@
 // POST /mcp: methods of the API as tools for agents (Model Context Protocol, Streamable HTTP). The server keeps no state between
 // requests, so there are no sessions and no streams.
 import { afterUnread, answer as reply } from '#edge/answer.ts'
-import { authenticate, onlyAsFarAs } from '#edge/caller.ts'
+import { authenticate, limitRights } from '#edge/caller.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { readBody } from '#edge/read-body.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
@@ -60,7 +60,7 @@ export function mcpEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPo
       const name = `${arrival.verb} ${toolsPath}`
       arrival.method = { name, fullName: name }
       checkRequest(api, arrival)
-      arrival.admit(onlyAsFarAs(await authenticate(api.app, api.verify, arrival), toCall))
+      arrival.admit(limitRights(await authenticate(api.app, api.verify, arrival), toCall))
       const message = readMessage(await readBody(arrival, api.app.config.maxBodyBytes), (id) => ids.set(arrival, id))
       send(arrival, await answer(api, tools, message, arrival))
     },

@@ -3,7 +3,7 @@
 import type { Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { type DeviceCode, decide, findDevice, readUserCode, refuseOperator } from '#issuer/people/devices.ts'
-import { letProgramIn, readHeadlessCode } from '#issuer/people/headless.ts'
+import { readHeadlessCode, storeHeadlessToken } from '#issuer/people/headless.ts'
 import type { Session } from '#issuer/people/sessions.ts'
 import { cookie, noCookie, readCookie } from './cookies.ts'
 import { html } from './html.ts'
@@ -112,9 +112,9 @@ you the link, cancel: that person wants to act as you.</p>
   sendPage(arrival, { title: 'Authorize this program?', body })
 }
 
-export async function letHeadlessIn(arrival: HttpArrival, session: Session): Promise<void> {
+export async function authorizeHeadless(arrival: HttpArrival, session: Session): Promise<void> {
   refuseOperator(session)
   const code = readHeadlessCode((await readForm(arrival)).get('code') ?? '', 'code')
-  await letProgramIn(workOf(arrival, session.identityUid), issuingOf(arrival), session, code)
+  await storeHeadlessToken(workOf(arrival, session.identityUid), issuingOf(arrival), session, code)
   sendDecision(arrival, true)
 }

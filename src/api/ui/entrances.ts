@@ -7,7 +7,7 @@ import { cookie, readCookie } from './cookies.ts'
 import { type Html, html } from './html.ts'
 import { sendOn, sendPage } from './page.ts'
 import { required, sendToProvider } from './sign-in-entry-point.ts'
-import { isLedFromElsewhere, issuingOf, ownPath, readForm, workOf } from './visit.ts'
+import { isNotFromOurPages, issuingOf, ownPath, readForm, workOf } from './visit.ts'
 
 const unknownOrganization =
   'No organization with this name or provider ID has its own sign-in here. Check the spelling, or ask an owner of it.'
@@ -46,7 +46,7 @@ export async function startPage(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
   // If the browser does not come from one of our pages, lets the person choose the provider. Another site could otherwise choose
   // the account.
-  if (isLedFromElsewhere(arrival)) {
+  if (isNotFromOurPages(arrival)) {
     query.delete('idp')
     return sendOn(arrival, `/ui/signin?${query}`)
   }

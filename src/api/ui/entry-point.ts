@@ -8,12 +8,12 @@ import { accountPage, endSession, signOutPage } from './account.ts'
 import { assetsPath, type Console, openConsole, sendAsset, sendConsole } from './console.ts'
 import { readCookie } from './cookies.ts'
 import {
+  authorizeHeadless,
   confirmDevicePage,
   decideDevice,
   devicePage,
   headlessPage,
   headlessPath,
-  letHeadlessIn,
   takeDeviceCode,
 } from './device.ts'
 import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
@@ -45,7 +45,7 @@ const signedIn: Record<string, Show> = {
   'GET /ui/device/confirm': confirmDevicePage,
   'POST /ui/device/confirm': decideDevice,
   [`GET ${headlessPath}`]: headlessPage,
-  [`POST ${headlessPath}`]: letHeadlessIn,
+  [`POST ${headlessPath}`]: authorizeHeadless,
 }
 
 const known = [...Object.keys(open), ...Object.keys(signedIn)]

@@ -3,7 +3,7 @@ import type { HttpArrival } from '#edge/entry-points.ts'
 import { sessionOfCookie } from '#issuer/people/sessions.ts'
 import { readCookie } from './cookies.ts'
 import { html } from './html.ts'
-import { send, sendOn, sendPage, wantsPage } from './page.ts'
+import { acceptsHtml, send, sendOn, sendPage } from './page.ts'
 
 const summary = 'Pinfold is a container registry that records every update of every tag.'
 
@@ -11,7 +11,7 @@ const summary = 'Pinfold is a container registry that records every update of ev
 export async function homePage(arrival: HttpArrival): Promise<void> {
   const { url, app } = arrival.edge
   const { host } = new URL(url)
-  if (!wantsPage(arrival)) {
+  if (!acceptsHtml(arrival)) {
     const lines = [summary, `console    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
     send(arrival, 200, 'text/plain; charset=utf-8', `${lines.join('\n')}\n`)
     return

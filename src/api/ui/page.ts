@@ -87,6 +87,6 @@ export function send(arrival: HttpArrival, status: number, type: string, text: s
 }
 
 /** True if the client accepts HTML. */
-export function wantsPage({ req }: HttpArrival): boolean {
+export function acceptsHtml({ req }: HttpArrival): boolean {
   return /\btext\/html\b/i.test(req.headers.accept ?? '')
 }

@@ -30,8 +30,8 @@ import { headlessPath } from './device.ts'
 import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
 import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'
-import { isAtUrl, send, sendOn, sendPage, sentenceOf, wantsPage } from './page.ts'
-import { isLedByOthers, isLedFromElsewhere, issuingOf, workOf } from './visit.ts'
+import { acceptsHtml, isAtUrl, send, sendOn, sendPage, sentenceOf } from './page.ts'
+import { isCrossSite, isNotFromOurPages, issuingOf, workOf } from './visit.ts'
 
 const logoutPath = '/oauth/backchannel'
 const kinds = ['/oauth', callbackPath, logoutPath, '/orgcheck']
@@ -72,7 +72,7 @@ export function refusePage(arrival: HttpArrival, error: unknown): void {
       requestId: arrival.requestId,
     })
   const headers = retryHeaders(known)
-  if (!wantsPage(arrival)) {
+  if (!acceptsHtml(arrival)) {
     send(arrival, known.http, 'text/plain; charset=utf-8', `${known.message}\n`, headers)
     return
   }
@@ -91,7 +91,7 @@ async function beginSignIn(arrival: HttpArrival): Promise<void> {
   if (query.has('headless_code')) return beginHeadless(arrival, query)
   if (query.has('response_type')) return beginCode(arrival, query)
   const asked = readOAuth(arrival.edge.url, query)
-  if (asked.refresh && isLedByOthers(arrival)) return sendLoopbackQuestion(arrival, query, asked)
+  if (asked.refresh && isCrossSite(arrival)) return sendLoopbackQuestion(arrival, query, asked)
   await goToProvider(arrival, query, asked)
 }
 
@@ -113,7 +113,7 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
     const answer = { error, error_description: description, ...(state && { state }), iss: url }
     return sendOn(arrival, answerTo(to, answer), {}, 302)
   }
-  if (asked.refresh && isLedByOthers(arrival)) return sendLoopbackQuestion(arrival, query, asked)
+  if (asked.refresh && isCrossSite(arrival)) return sendLoopbackQuestion(arrival, query, asked)
   await goToProvider(arrival, query, asked)
 }
 
@@ -140,7 +140,7 @@ async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Prom
   if (!isNamed) return sendOn(arrival, to)
   // If the browser does not come from one of our pages, shows the sign-in page first. Another site could otherwise choose the
   // account for the person.
-  if (isLedFromElsewhere(arrival)) {
+  if (isNotFromOurPages(arrival)) {
     const org = query.get('idp_id') ?? ''
     return sendOn(arrival, `/ui/signin?${new URLSearchParams({ ...(org !== '' && { org }), return: to })}`)
   }

@@ -35,14 +35,14 @@ export function isOwn({ req, edge: { url } }: HttpArrival): boolean {
 }
 
 /** True if the browser reports that the request does not come from one of our pages. Over http, most browsers report nothing. */
-export function isLedFromElsewhere({ req }: HttpArrival): boolean {
+export function isNotFromOurPages({ req }: HttpArrival): boolean {
   const site = req.headers['sec-fetch-site']
   return site !== undefined && site !== 'same-origin'
 }
 
 /** True if another site has caused the request. False if the person has entered the address or a program has opened it. */
-export function isLedByOthers(arrival: HttpArrival): boolean {
-  return isLedFromElsewhere(arrival) && arrival.req.headers['sec-fetch-site'] !== 'none'
+export function isCrossSite(arrival: HttpArrival): boolean {
+  return isNotFromOurPages(arrival) && arrival.req.headers['sec-fetch-site'] !== 'none'
 }
 
 /** Path of one of our own pages. Returns `/ui/` for any other path or URL. */

@@ -5,7 +5,7 @@ import { codes } from '#lib/errors.ts'
 import { CliError, exitCodes } from './cli-error.ts'
 import { httpCall } from './http-call.ts'
 import { plain } from './plain-text.ts'
-import { whyUnreachable } from './unreachable.ts'
+import { unreachableReason } from './unreachable.ts'
 
 const attempts = 3
 const timeoutMs = 30_000
@@ -147,7 +147,7 @@ async function ask(method: string, url: URL, token: string, { body: content, hea
 }
 
 function unreachable({ origin }: URL, error: unknown): ApiError {
-  const { says, next } = whyUnreachable(error)
+  const { says, next } = unreachableReason(error)
   const message = `${origin} cannot be reached: ${says}`
   return new ApiError(codes.UNAVAILABLE.number, next === '' ? message : `${message}; ${next}`, error)
 }

@@ -12,7 +12,7 @@ import { groupOf } from './names.ts'
 import { jsonText, plain, table } from './plain-text.ts'
 import { readPreferences } from './preferences.ts'
 import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
-import { whyUnreachable } from './unreachable.ts'
+import { unreachableReason } from './unreachable.ts'
 import { userFiles } from './user-files.ts'
 
 /** Options that choose the caller of the API, for commands that use `apiReader`. */
@@ -138,7 +138,7 @@ function withNextStep(error: ApiError, { env }: Terminal): ApiError {
 function explained(error: ApiError, folder: string, origin: string): CliError {
   if (error.code === codes.UNAVAILABLE.number && error.cause) {
     const start = `start it with pinfold serve --data ${folder}, or give the data folder of the running server with --data`
-    const message = `no server runs on the data folder ${folder}: ${origin} cannot be reached: ${whyUnreachable(error.cause).says}`
+    const message = `no server runs on the data folder ${folder}: ${origin} cannot be reached: ${unreachableReason(error.cause).says}`
     return new CliError(exitCodes.unavailable, `${message}\n${start}`, error)
   }
   if (error.code !== codes.UNAUTHENTICATED.number) return error

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { codes } from '#lib/errors.ts'
 import { ApiError, send } from './api-client.ts'
-import { whyUnreachable } from './unreachable.ts'
+import { unreachableReason } from './unreachable.ts'
 
 const failed = (code: string | undefined, message = 'no') => Object.assign(new Error(message), code && { code })
 
@@ -18,13 +18,13 @@ test('gives different reasons for a refused connection, an unknown host name and
     ['ERR_TLS_CERT_ALTNAME_INVALID', /for another host name/, /a host name of the certificate/],
   ] as const) {
     for (const error of [failed(code), new TypeError('fetch failed', { cause: failed(code) })]) {
-      const why = whyUnreachable(error)
+      const why = unreachableReason(error)
       assert.match(why.says, says)
       assert.match(why.next, next)
     }
   }
-  assert.deepEqual(whyUnreachable(failed('EWHATEVER')), { says: 'EWHATEVER', next: '' })
-  assert.deepEqual(whyUnreachable(failed(undefined, 'the response is too large')), {
+  assert.deepEqual(unreachableReason(failed('EWHATEVER')), { says: 'EWHATEVER', next: '' })
+  assert.deepEqual(unreachableReason(failed(undefined, 'the response is too large')), {
     says: 'the response is too large',
     next: '',
   })

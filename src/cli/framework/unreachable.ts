@@ -73,7 +73,7 @@ const reasons: Readonly<Record<string, Why>> = {
 }
 
 /** Reason for a connection error. The text has the error code, which users can search for; `next` may be empty. */
-export function whyUnreachable(error: unknown): Why {
+export function unreachableReason(error: unknown): Why {
   // If a host refuses on all of its addresses, the code is in the cause of the error.
   const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
   const why = code === undefined ? undefined : reasons[code]

@@ -5,7 +5,7 @@ import { type Command, outputOption } from '../framework/command.ts'
 import { httpCall } from '../framework/http-call.ts'
 import { jsonText, plain, table } from '../framework/plain-text.ts'
 import { claimsOf, sessionOf } from '../framework/session.ts'
-import { whyUnreachable } from '../framework/unreachable.ts'
+import { unreachableReason } from '../framework/unreachable.ts'
 
 const timeoutMs = 10_000
 
@@ -18,7 +18,7 @@ export const status: Command = {
     const url = new URL('/readyz', api)
     const answer = await httpCall(url, { method: 'GET', headers: { 'user-agent': 'pinfold' }, timeoutMs }).catch(
       (error: unknown) => {
-        const { says, next } = whyUnreachable(error)
+        const { says, next } = unreachableReason(error)
         const message = `${api} cannot be reached: ${says}${next && `\n${next}`}`
         throw new CliError(exitCodes.unavailable, message, error)
       },

@@ -142,7 +142,7 @@ function batchesOf(records: readonly ImportRecord[]): Iterable<ImportRecord[]> {
 }
 
 /** Prints one line for each of the first problems, and the number of the others. */
-export function sayRefused(terminal: Terminal, refused: readonly Problem[]): void {
+export function printProblems(terminal: Terminal, refused: readonly Problem[]): void {
   for (const { file, line, field, description } of refused.slice(0, maxShown)) {
     const place = line === 0 ? file : `${file}:${line}`
     terminal.say(`pinfold: ${plain(`${place}: ${field === '' ? '' : `${field}: `}${description}`)}`)
@@ -157,7 +157,7 @@ export function report(
   { what, counts: more = {} }: Import,
   { counts, refused }: Outcome,
 ): number {
-  sayRefused(terminal, refused)
+  printProblems(terminal, refused)
   const { created = 0, updated = 0, unchanged = 0 } = counts
   const others = Object.keys(more).map((key) => [key, counts[key] ?? 0] as const)
   if (output === 'json') {

@@ -10,7 +10,7 @@ import { CliError, exitCodes, failure, usageError } from '../framework/cli-error
 import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { progressOf } from '../framework/progress.ts'
-import { type ImportRecord, type Outcome, type Problem, report, sayRefused, sendSome } from './import-batches.ts'
+import { type ImportRecord, type Outcome, type Problem, printProblems, report, sendSome } from './import-batches.ts'
 import { importRules } from './library-record.ts'
 import { type LibrarySource, mavenRepository, mayPass, problemWith, pythonIndex, sourceUrl } from './library-sources.ts'
 
@@ -86,7 +86,7 @@ async function sync(terminal: Terminal, options: Options, api: OperatorApi, { so
       }
       await api.post(rules.path, { run: { id, after: '' } })
     } catch (error) {
-      sayRefused(terminal, outcome.refused)
+      printProblems(terminal, outcome.refused)
       throw error
     }
   }

@@ -67,13 +67,13 @@ The exit code is 1 if there is no such digest, or if a cooldown policy denies th
     }
     const where = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(tag)}?${query}`
     const found = (await api.call('GET', where)) as Resolved
-    if (options.output !== 'json') tell(terminal, `${path}:${tag}`, found)
+    if (options.output !== 'json') printResolution(terminal, `${path}:${tag}`, found)
     const code = found.chosen && !found.rule?.refuses ? exitCodes.ok : exitCodes.failed
     return options.output === 'json' ? { json: found, code } : { code }
   },
 })
 
-function tell(
+function printResolution(
   terminal: Terminal,
   name: string,
   { chosen, reason = '', deleteTime, skipped = [], next, rule }: Resolved,

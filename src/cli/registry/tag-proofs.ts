@@ -67,7 +67,7 @@ export function verifyProof(terminal: Terminal, image: string, options: Options)
   const claim: Claim = { ...referenceOf(image), at: momentOf(String(at), '--at') }
   try {
     const proved = provedBy(read(String(file), '--proof'), parsePolicy(read(String(policy), '--policy')), claim)
-    tell(terminal, claim, proved, options)
+    printVerified(terminal, claim, proved, options)
     return proved.until === '' && options.open !== true ? openCode : exitCodes.ok
   } catch (error) {
     if (error instanceof PolicyError) throw new CliError(exitCodes.config, plain(error.message), error)
@@ -102,7 +102,7 @@ const kinds = {
   backfill: 'recorded before the log began, and added when it began',
 }
 
-function tell(terminal: Terminal, claim: Claim, proved: Proved, { output }: Options): void {
+function printVerified(terminal: Terminal, claim: Claim, proved: Proved, { output }: Options): void {
   if (output === 'json') return void terminal.print(jsonText({ ...claim, ...proved }, 2))
   const { origin, from, until, kind, size, witnesses } = proved
   terminal.print(`${claim.path}:${claim.tag} had the digest ${claim.digest}`)

@@ -64,13 +64,13 @@ The exit code is 1 if a difference could not be repaired.`,
   ],
   async run(terminal, options) {
     const config = configOf(terminal, options)
-    const { openRestored, settleRestored } = await import('#maintenance/restored.ts')
+    const { openRestored, completeRestore } = await import('#maintenance/restored.ts')
     {
       await using opened = new AsyncDisposableStack()
       const place = opened.adopt(await openRestored(config), (one) => one.close())
       const stopped = opened.adopt(await requireStopped(place.db, config), (one) => one.release())
       const how = { config, pushTokens: options.endPushTokens === true }
-      const { sessions, pushTokens, trash, position } = await settleRestored(place, how, stopped.tx)
+      const { sessions, pushTokens, trash, position } = await completeRestore(place, how, stopped.tx)
       terminal.print(
         `ended ${sessions} sessions and ${pushTokens} push tokens; ${trash} blobs in the trash are kept for longer`,
       )

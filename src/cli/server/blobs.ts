@@ -23,7 +23,7 @@ const copy: Command = {
   async run(terminal, options) {
     const config = configOf(terminal, { ...options, blobs: String(options.from) })
     const target = quietConfigOf(terminal.env, { ...options, blobs: String(options.to) })
-    const { copyBlobs, openCopy, switchBlobs } = await import('#maintenance/copy-blobs.ts')
+    const { copyBlobs, openCopy, switchBlobStore } = await import('#maintenance/copy-blobs.ts')
     await using opened = new AsyncDisposableStack()
     const { db, from, to } = opened.adopt(await openCopy(config, target.blobs), (one) => one.close())
     const stopped = options.switch && opened.adopt(await requireStopped(db, config), (one) => one.release())
@@ -40,7 +40,7 @@ const copy: Command = {
       return exitCodes.failed
     }
     if (stopped) {
-      await stopped.tx((tx) => switchBlobs(tx, to))
+      await stopped.tx((tx) => switchBlobStore(tx, to))
       terminal.print(`the database now uses ${options.to}; start the servers with --blobs ${options.to}`)
     }
     return exitCodes.ok

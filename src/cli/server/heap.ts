@@ -14,6 +14,6 @@ export function keepSmall(): void {
 /**
  * Returns unused memory to the system. A start needs twice as much memory as a running server, and V8 would not return the rest.
  */
-export function giveBack(): void {
+export function releaseMemory(): void {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }

@@ -16,7 +16,7 @@ import { ownNetwork } from '#lib/net/own-network.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
-import { giveBack, keepSmall } from './heap.ts'
+import { keepSmall, releaseMemory } from './heap.ts'
 
 export const serve: Command = {
   details: `Prints "ready" and the URL when the server accepts requests. Logs are JSON lines on standard error.
@@ -60,7 +60,7 @@ Settings without an option are environment variables: see "pinfold server config
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     await printEntrance(terminal, app, server.url)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
-    setTimeout(giveBack, 1000).unref()
+    setTimeout(releaseMemory, 1000).unref()
     await end
     app.log.info('leaving', { ms: config.lameduckMs })
     await server.leave(config.lameduckMs)
@@ -91,8 +91,9 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
     throw listenProblem(error, config.listen)
   })
   const server = failing.adopt(bound, (open) => open.close())
-  const workers = failing.adopt(await startWorkers(app, { server, mayServe: () => checkPlace(app, server) }), (open) =>
-    open.close(0),
+  const workers = failing.adopt(
+    await startWorkers(app, { server, mayServe: () => checkOtherServer(app, server) }),
+    (open) => open.close(0),
   )
   await app.db.tx(async (tx) => {
     await writeFact(tx, 'url', server.url)
@@ -194,7 +195,7 @@ function isWritableFolder(place: string): boolean {
  * Throws unless this server fits the database and its other servers. This server is already announced in the database. So a
  * server that starts later, or a command that replaces the master key or deletes data, notices it.
  */
-async function checkPlace({ db, config, cipher }: App, { url }: Server): Promise<void> {
+async function checkOtherServer({ db, config, cipher }: App, { url }: Server): Promise<void> {
   // Another server may have run migrations after the database was opened and before this server was announced.
   await requireKnown(db, migrationIds())
   // Tokens contain the URL, so all servers of a database must have the same URL. It may change only while no other server runs.

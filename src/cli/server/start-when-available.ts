@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Port } from '#api/port/open-port.ts'
 import type { Config } from '#config.ts'
-import { isUnavailable, whyRefused } from '#db/unavailable.ts'
+import { isUnavailable, refusalAdvice } from '#db/unavailable.ts'
 import { createLogger } from '#lib/log.ts'
 import { checkDatabase } from '../../open-database.ts'
 
@@ -29,7 +29,7 @@ export async function startWhenAvailable<T>(
       starts++
       return await start(config, waiting.takePort)
     } catch (error) {
-      if (!isUnavailable(error) || whyRefused(error) || starts >= mostStarts) throw error
+      if (!isUnavailable(error) || refusalAdvice(error) || starts >= mostStarts) throw error
       await waiting.begin(error)
     }
     if (await waiting.isEnded(pauseMs)) return undefined

@@ -4,7 +4,7 @@ import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { WrongRecord } from '#sources/values.ts'
 import { checkDestination } from '../framework/api-client.ts'
-import { whyUnreachable } from '../framework/unreachable.ts'
+import { unreachableReason } from '../framework/unreachable.ts'
 
 export type Credentials = { user: string; password: string }
 
@@ -47,7 +47,7 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
       })
     } catch (error) {
       const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
-      const why = typeof code === 'string' ? `: ${whyUnreachable(error).says}` : ''
+      const why = typeof code === 'string' ? `: ${unreachableReason(error).says}` : ''
       throw new WrongRecord(`${registry} cannot be reached${why}`)
     }
   }

@@ -52,7 +52,7 @@ export async function namesOfImages(api: ApiReader, images: readonly FoundImage[
 }
 
 /** Prints the coverage gaps, since without them the results look complete. */
-export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = ''): void {
+export function printGaps(say: (line: string) => void, gaps: readonly Gap[], of = ''): void {
   for (const { reason, subject, message } of gaps) {
     const about = [subject, message].filter(Boolean).join(': ')
     say(plain(`not scanned${of}: ${about} (${reason})`))
@@ -92,7 +92,7 @@ export async function imagesOf<T extends FoundImage>(
   return { items: items.slice(0, limit), more: items.length > limit, unknown, coverage, gaps }
 }
 
-export function sayUnknown(say: (line: string) => void, { unknownImages, moreUnknownImages }: Unknown): void {
+export function printUnknown(say: (line: string) => void, { unknownImages, moreUnknownImages }: Unknown): void {
   if (unknownImages === 0 && !moreUnknownImages) return
   const many = moreUnknownImages ? `${unknownImages} or more` : String(unknownImages)
   const count = many === '1' ? '1 image' : `${many} images`

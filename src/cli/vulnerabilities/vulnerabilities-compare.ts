@@ -1,6 +1,6 @@
 import { apiCommand } from '../framework/api-pages.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
+import { type Coverage, digestOf, type Gap, printGaps } from './scanned-image.ts'
 
 type Package = { name: string; version: string; ecosystem: string }
 type Vulnerability = { vulnerability: string; severity: string; purls?: string[] }
@@ -48,8 +48,8 @@ image has a coverage gap there.`,
       rows,
       ...(found.length + resolved.length + unknown.length === 0 && { below: noneText(compared) }),
       notes(say) {
-        sayGaps(say, compared.gaps ?? [])
-        sayGaps(say, compared.baseGaps ?? [], ' of the base')
+        printGaps(say, compared.gaps ?? [])
+        printGaps(say, compared.baseGaps ?? [], ' of the base')
       },
     }
   },

@@ -1,5 +1,5 @@
 import { apiCommand } from '../framework/api-pages.ts'
-import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
+import { type Coverage, digestOf, type Gap, printGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesExport = apiCommand({
   details: `Prints the document to standard output. It includes ignored findings and accepted risks, marked as such, and the coverage gaps of
@@ -18,7 +18,7 @@ the image. The coverage gaps are also listed on standard error.`,
     const answer = (await api.call('GET', path)) as { document: string; gaps?: Gap[]; coverage?: Coverage }
     const { document, gaps = [], coverage } = answer
     terminal.print(document)
-    sayGaps(terminal.say, gaps)
+    printGaps(terminal.say, gaps)
     if (coverage && coverage.unknownSeverity > 0) {
       terminal.say(`findings of unknown severity: ${coverage.unknownSeverity}`)
     }

@@ -10,8 +10,8 @@ import {
   type Gap,
   imagesOf,
   namesOfImages,
-  sayGaps,
-  sayUnknown,
+  printGaps,
+  printUnknown,
   scopeOf,
   scopeOption,
 } from './scanned-image.ts'
@@ -44,8 +44,8 @@ could not be read completely, and the coverage gaps. The exit code is 1 if no im
     }
     // A server of an earlier release does not send this summary.
     if (!isSaid || coverage === undefined) {
-      sayUnknown(terminal.say, unknown)
-      sayGaps(terminal.say, gaps)
+      printUnknown(terminal.say, unknown)
+      printGaps(terminal.say, gaps)
     }
     return { code: items.length === 0 && !isWhole ? exitCodes.failed : exitCodes.ok }
   },
@@ -67,7 +67,7 @@ export const vulnerabilitiesPackages = listCommand({
     const sorted = api.isOrdered ? items : items.sort((one, other) => (one.purl < other.purl ? -1 : 1))
     const rows = sorted.map(({ name, version, ecosystem, origin }) => [name, version, ecosystem, origin])
     const head = ['NAME', 'VERSION', 'ECOSYSTEM', 'FROM']
-    return { json: { items: sorted, gaps }, head, rows, more, notes: (say) => sayGaps(say, gaps) }
+    return { json: { items: sorted, gaps }, head, rows, more, notes: (say) => printGaps(say, gaps) }
   },
 })
 
@@ -104,6 +104,6 @@ not listed.`,
       return [names[i]!, `${packages.map(({ purl }) => purl).join(' ')}${more}`]
     })
     const head = ['IMAGE', 'PACKAGES']
-    return { json: { items, ...unknown }, head, rows, more, notes: (say) => sayUnknown(say, unknown) }
+    return { json: { items, ...unknown }, head, rows, more, notes: (say) => printUnknown(say, unknown) }
   },
 })

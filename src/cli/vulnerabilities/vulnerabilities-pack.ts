@@ -11,7 +11,7 @@ import { exitCodes, failure } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
-import { type Problem, sayRefused } from '../imports/import-batches.ts'
+import { type Problem, printProblems } from '../imports/import-batches.ts'
 import { type BundleLocation, bundleLocation } from './bundle-locations.ts'
 import { messageOf, registryCredentials, sourceOptions, sourcesOf } from './source-options.ts'
 
@@ -62,7 +62,7 @@ configure), a token of your session is used.`,
         }
         terminal.status?.('')
       }
-      sayRefused(terminal, problems)
+      printProblems(terminal, problems)
       if (packed.length === 0)
         throw failure(
           'nothing was written, because no data source is left to pack; name sources with --source, or set PINFOLD_VULNERABILITY_SOURCES',

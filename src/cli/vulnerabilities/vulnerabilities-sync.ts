@@ -19,7 +19,7 @@ import {
   type ImportRecord,
   type Outcome,
   type Problem,
-  sayRefused,
+  printProblems,
   sendSome,
 } from '../imports/import-batches.ts'
 import { type BundleLocation, bundleLocation } from './bundle-locations.ts'
@@ -108,7 +108,7 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
     const result = await syncOne(terminal, api, source, { ...sync, ...last })
     terminal.status?.('')
     failed ||= result.error !== '' || result.refused.length > 0
-    sayRefused(terminal, result.refused.map(toProblem))
+    printProblems(terminal, result.refused.map(toProblem))
     if (options.output === 'json') {
       terminal.print(jsonText({ ...result, refused: result.refused.length }))
     } else terminal.print(plain(`${source.name}: ${toldOf(result)}`))

@@ -2,7 +2,7 @@ import type { Call } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { Change, Stored } from './artifact-imports.store.ts'
 import * as store from './artifact-imports.store.ts'
-import { placesOf } from './artifact-places.ts'
+import { catalogScopesOf } from './artifact-places.ts'
 import {
   type Artifact,
   type ArtifactFacts,
@@ -97,7 +97,7 @@ function changeOf(
     all.set(facts.version, joined)
   }
   if (before && changed.length === 0) return { before, artifact: before.artifact, places: before.places, versions: [] }
-  const places = placesOf(ecosystem, name, all.values())
+  const places = catalogScopesOf(ecosystem, name, all.values())
   return { before, artifact: summaryOf({ uid, ecosystem, name }, [...all.values()]), places, versions: changed }
 }
 

@@ -5,20 +5,20 @@ import type { Ecosystem, VersionFacts } from './artifacts.model.ts'
 /** Filters for libraries of an ecosystem. A missing filter matches all libraries. */
 export type Pick = { cuda?: string; remediated?: boolean }
 
-export function placeOf(ecosystem: Ecosystem, { cuda, remediated }: Pick): string {
+export function catalogScopeOf(ecosystem: Ecosystem, { cuda, remediated }: Pick): string {
   return [ecosystem, ...(remediated ? ['remediated'] : []), ...(cuda ? ['cuda', cuda] : [])].join(' ')
 }
 
 /** All lists that contain the library because of one of its versions, sorted by name. */
-export function placesOf(ecosystem: Ecosystem, name: string, versions: Iterable<VersionFacts>): string[] {
+export function catalogScopesOf(ecosystem: Ecosystem, name: string, versions: Iterable<VersionFacts>): string[] {
   const ofName = ecosystem === 'python' ? cudaOfLabel(/-(cu\d+)$/.exec(name)?.[1] ?? '') : []
-  const places = new Set([placeOf(ecosystem, {})])
+  const places = new Set([catalogScopeOf(ecosystem, {})])
   for (const { version, remediated } of versions) {
     const cudas = [...ofName, ...(ecosystem === 'python' ? cudaOfVersion(version) : [])]
-    if (remediated) places.add(placeOf(ecosystem, { remediated }))
+    if (remediated) places.add(catalogScopeOf(ecosystem, { remediated }))
     for (const cuda of cudas) {
-      places.add(placeOf(ecosystem, { cuda }))
-      if (remediated) places.add(placeOf(ecosystem, { cuda, remediated }))
+      places.add(catalogScopeOf(ecosystem, { cuda }))
+      if (remediated) places.add(catalogScopeOf(ecosystem, { cuda, remediated }))
     }
   }
   return [...places].sort()

@@ -2,7 +2,7 @@ import type { Call } from '#app.ts'
 import { AppError, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
-import { placeOf, readCuda } from './artifact-places.ts'
+import { catalogScopeOf, readCuda } from './artifact-places.ts'
 import {
   type Artifact,
   type ArtifactVersion,
@@ -36,7 +36,7 @@ export async function listArtifacts(
   const ecosystems = nothing ? [] : filter.ecosystems.filter((one) => !cuda || one === 'python')
   const scopes = ecosystems.map((ecosystem) => ({
     ecosystem,
-    place: placeOf(ecosystem, { ...(cuda ? { cuda } : {}), remediated: filter.remediated }),
+    place: catalogScopeOf(ecosystem, { ...(cuda ? { cuda } : {}), remediated: filter.remediated }),
     text: plainName(ecosystem, query).toLowerCase(),
   }))
   const { rows, total } = await store.listArtifacts(call.app.db, scopes, page)
@@ -80,7 +80,7 @@ export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[
   if (seesNone(call)) return ecosystems.map((one) => [one, 0])
   return await Promise.all(
     ecosystems.map(async (one): Promise<[Ecosystem, number]> => {
-      return [one, await store.countArtifacts(call.app.db, placeOf(one, {}))]
+      return [one, await store.countArtifacts(call.app.db, catalogScopeOf(one, {}))]
     }),
   )
 }

@@ -9,7 +9,7 @@ import { VulnerabilitySourcesService } from '#gen/pinfold/control/scanning/v1/so
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { vulnerabilityEvents } from './changes/changes.control.ts'
-import { tellVulnerabilities } from './changes/changes.job.ts'
+import { emitVulnerabilityEvents } from './changes/changes.job.ts'
 import { sweepScanning } from './cleanup/cleanup.job.ts'
 import { findingsExports } from './exports/exports.control.ts'
 import { matchPackages } from './findings/match.job.ts'
@@ -52,7 +52,7 @@ export const scanning: Domain = {
     readReports,
     askScanners,
     sweepScanning,
-    tellVulnerabilities,
+    emitVulnerabilityEvents,
     expireRisksJob,
     expireSignersJob,
     syncSources,

@@ -12,7 +12,7 @@ export { readHeadlessCode }
 /**
  * Stores an encrypted ID token, which only the program with this key can decrypt. The program exchanges it for an access token.
  */
-export async function letProgramIn(
+export async function storeHeadlessToken(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
   session: Session,

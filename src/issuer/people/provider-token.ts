@@ -2,7 +2,7 @@
 // sign-in: for an organization's provider, it starts a session that is limited to the organization.
 import type { App, Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
-import { requireWelcome, signIn } from '#domains/iam/sign-in/sign-in.service.ts'
+import { requireNotBlocked, signIn } from '#domains/iam/sign-in/sign-in.service.ts'
 import { invalid, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -41,7 +41,7 @@ export async function exchangeOf(
     if (rootOf(identity) !== provider.organization) {
       throw notForIdentity()
     }
-    await requireWelcome(app.db, issuing, provider.id, proven.externalId)
+    await requireNotBlocked(app.db, issuing, provider.id, proven.externalId)
     return exchange(issuing, input)
   }
   checkWish(issuing.issuer, wish)

@@ -5,7 +5,7 @@ import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-i
 import {
   noteAttempt,
   type Proven,
-  requireWelcome,
+  requireNotBlocked,
   type Session,
   signIn,
   takeAttempt,
@@ -152,7 +152,7 @@ async function becomeIdentity(
   if (organization !== '' && rootOf(identity) !== organization) {
     throw notForIdentity()
   }
-  if (organization !== '') await requireWelcome(issuing.app.db, issuing, provider, externalId)
+  if (organization !== '') await requireNotBlocked(issuing.app.db, issuing, provider, externalId)
   const { token } = await exchange(issuing, { credential: idToken, audiences, scopes, capabilities, identity })
   return { exit: 'redirect', to, groupsLeftOut: false, token, refreshToken: undefined }
 }

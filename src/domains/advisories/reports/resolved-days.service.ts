@@ -9,7 +9,7 @@ import { Walk } from '#lib/scheduling/walk.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { type Advisory, advisoriesAbout, findPublicOrganization } from '../advisories/publication.service.ts'
 import { affects, namesOf } from './affected.ts'
-import { dayMs, maxMoves, movesBack, reportWalk } from './resolved-reports.model.ts'
+import { dayMs, maxEarlierMoves, maxMoves, reportWalk } from './resolved-reports.model.ts'
 
 export type FollowedTag = { repo: { id: number; uid: string; ledger: number }; tag: string }
 
@@ -108,7 +108,7 @@ async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from
     throw invalid({ field: 'image_refs', description })
   }
   if (moves.length === 0) return { before: undefined, steps: [], moves: 0 }
-  const earlier = await movesBefore(db, repo.ledger, tag, { before: from, most: movesBack })
+  const earlier = await movesBefore(db, repo.ledger, tag, { before: from, most: maxEarlierMoves })
   const lists = await knownContents(
     db,
     repo.id,

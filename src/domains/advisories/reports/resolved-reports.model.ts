@@ -31,5 +31,5 @@ export const maxRangeMs = 366 * 86_400_000
 /** Limit on the days of a range. The first and the last day can be partial. */
 export const maxDays = 367
 /** Limit on the tag updates before a range that are searched for an image whose contents are known. */
-export const movesBack = 100
+export const maxEarlierMoves = 100
 export const dayMs = 86_400_000

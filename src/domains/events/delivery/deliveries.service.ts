@@ -103,7 +103,7 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
     const first = await insertDeliveries(tx, [{ subscription, event: eventId, subject: uid, createTime: call.now }])
     await insertAttempts(tx, [{ delivery: first, ...outcome, createTime: call.now }])
     const { delivered, givenUp } = model.deliveryStates
-    await store.settleDelivery(tx, first, outcome.result === 'delivered' ? delivered : givenUp)
+    await store.storeTestResult(tx, first, outcome.result === 'delivered' ? delivered : givenUp)
     await trimDeliveries(tx, subscription, model.kept.deliveries, 10)
     return first
   }, rowLocks)

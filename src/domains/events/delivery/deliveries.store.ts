@@ -191,6 +191,6 @@ export function eventsAfter(reader: Reader, position: number, limit: number): Pr
 }
 
 /** Stores the result of a test event. The delivery is never pending, so no server sends the test event again. */
-export async function settleDelivery(tx: Tx, id: number, state: DeliveryState): Promise<void> {
+export async function storeTestResult(tx: Tx, id: number, state: DeliveryState): Promise<void> {
   await tx.run(sql`UPDATE deliveries SET state = ${state}, attempts = 1 WHERE id = ${id}`)
 }

@@ -75,13 +75,13 @@ export async function routeEverything(app: Routing, tx: Tx, now: string): Promis
 export async function routeBacklog(app: Routing & Pick<App, 'db' | 'events'>, now: string): Promise<void> {
   for (;;) {
     const { events, isMore } = await app.db.tx((tx) => route(app, tx, now, ''), { isolation: 'rowLocks' })
-    tellRouted(app, events)
+    wakeConsumers(app, events)
     if (!isMore) return
   }
 }
 
 /** Wakes queues and streams after a caller without queues has routed events. */
-export function tellRouted({ events: { routed, queued } }: Pick<App, 'events'>, events: number): void {
+export function wakeConsumers({ events: { routed, queued } }: Pick<App, 'events'>, events: number): void {
   if (events === 0) return
   routed.notify()
   queued.notify()

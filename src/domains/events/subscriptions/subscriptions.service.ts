@@ -9,7 +9,7 @@ import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
-import { routeBacklog, routeEverything, tellRouted } from '../routing/routing.ts'
+import { routeBacklog, routeEverything, wakeConsumers } from '../routing/routing.ts'
 import { newSecret } from './secrets.ts'
 import {
   type Subscription,
@@ -63,7 +63,7 @@ export async function createSubscription(call: Call, parent: string, sink: strin
     },
     { isolation: 'rowLocks' },
   )
-  tellRouted(call.app, await work)
+  wakeConsumers(call.app, await work)
   call.log.info('subscription created', { uid: created.uid })
   return created
 }

@@ -2,13 +2,13 @@
 import type { Handlers } from '#app.ts'
 import type { Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
 import { withFieldNames } from '#lib/errors.ts'
-import { strangersView } from '../groups/groups.model.ts'
+import { toPublicGroup } from '../groups/groups.model.ts'
 import { groupToV1 } from '../groups/groups.v1.ts'
 import * as access from './access-requests.service.ts'
 
 export const groupAccessV1: Handlers<typeof Groups> = {
   async lookupGroup(call) {
-    const group = groupToV1(strangersView(await access.lookupGroup(call)))
+    const group = groupToV1(toPublicGroup(await access.lookupGroup(call)))
     return { $typeName: 'pinfold.platform.iam.LookupGroupResponse', group }
   },
 

@@ -47,6 +47,6 @@ export function shownLimits({ resourceLimits }: Group): Record<string, number> {
 }
 
 /** Group as shown to a person who is not a member but has an email address of its domain. Description and limits are left out. */
-export function strangersView(group: Group): Group {
+export function toPublicGroup(group: Group): Group {
   return { ...group, description: '', resourceLimits: {} }
 }

@@ -26,9 +26,9 @@ export async function listScope(call: Call, filter: UidpFilter | undefined, rule
   const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
   const { parentExists = (uid) => groupExists(call.app.db, uid) } = rules
   // Every resource has ancestors, but only a group or another parent has descendants.
-  await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
-  await checkPlace(call, 'descendants_of', descendantsOf, rules, parentExists)
-  await checkPlace(call, 'children_of', childrenOf, rules, parentExists)
+  await checkScope(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
+  await checkScope(call, 'descendants_of', descendantsOf, rules, parentExists)
+  await checkScope(call, 'children_of', childrenOf, rules, parentExists)
 
   if (ids.length > 0 || ancestorsOf !== '') {
     const wanted = (ids.length > 0 ? checkIds(ids) : lineage(ancestorsOf).slice(1)).filter(
@@ -53,7 +53,7 @@ export async function listScope(call: Call, filter: UidpFilter | undefined, rule
  * Throws PERMISSION_DENIED without permission, and then NOT_FOUND if the resource is missing. In this order, the error does not
  * tell strangers whether the resource exists.
  */
-async function checkPlace(
+async function checkScope(
   call: Call,
   member: string,
   uid: string,

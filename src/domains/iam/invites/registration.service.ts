@@ -48,7 +48,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
     // Until now, only an organization's provider vouched for the person. From now on, a provider in the settings does too.
     if (by) await setVouchedBy(tx, uid, '')
     const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
-    if (isNew || joined) await tellRegistered(tx, call, uid, group)
+    if (isNew || joined) await emitRegistration(tx, call, uid, group)
     return group
   })
   call.log.info('user registered', { uid, group })
@@ -65,7 +65,7 @@ export function readCode(text: string): InviteCode | undefined {
 }
 
 /** Emits the event of a registration. If the person joined no group, only the operator receives the event. */
-export async function tellRegistered(tx: Tx, work: EventWork, identity: string, group: string): Promise<void> {
+export async function emitRegistration(tx: Tx, work: EventWork, identity: string, group: string): Promise<void> {
   const resource = toRegistrationResource({ identity, group })
   await emit(tx, work, 'auth.registered', { subject: identity, group: group || top, resource, actor: identity })
 }

@@ -29,7 +29,7 @@ export async function bindOwner(
 export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise<void> {
   const group = parentOf(binding.uid)
   if (!binding.accepted || binding.roleUid !== ownerRole.uid || group !== rootOf(group)) return
-  if (await store.anybodyElse(reader, group, ownerRole.uid, binding.identityUid)) return
+  if (await store.hasOtherBinding(reader, group, ownerRole.uid, binding.identityUid)) return
   throw failedPrecondition({
     type: 'LAST_OWNER',
     subject: group,

@@ -134,7 +134,7 @@ export async function countBound(reader: Reader, group: string, role: string, up
 }
 
 /** True if another identity has an accepted binding of the role on the group itself. */
-export async function anybodyElse(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
+export async function hasOtherBinding(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
   return exists(
     reader,
     sql`FROM role_bindings

@@ -167,7 +167,11 @@ export async function countRemovals(reader: Reader, provider: string): Promise<n
  * True if the person is active. False if the person is inactive or deleted. Undefined if the provider never provisioned the
  * person.
  */
-export async function standingOf(reader: Reader, provider: string, externalId: string): Promise<boolean | undefined> {
+export async function isActivePerson(
+  reader: Reader,
+  provider: string,
+  externalId: string,
+): Promise<boolean | undefined> {
   const user = await reader.get<{ active: number }>(sql`
     SELECT active FROM scim_users WHERE provider_uid = ${provider} AND external_id = ${externalId}`)
   if (user) return user.active === 1

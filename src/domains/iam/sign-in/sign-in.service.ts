@@ -10,13 +10,13 @@ import { maskOf } from '../access/capabilities.ts'
 import { setVouchedBy, vouchedBy } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
 import { mappingsOfGroups } from '../identity-providers/external-group-role-mappings.store.ts'
-import { createAccount, type Person, readCode, redeem, tellRegistered } from '../invites/registration.service.ts'
+import { createAccount, emitRegistration, type Person, readCode, redeem } from '../invites/registration.service.ts'
 import { joinOrganization } from '../roles/consent.service.ts'
 import { isMember } from '../roles/pending-bindings.store.ts'
 import { toBindingResource } from '../roles/role-bindings.model.ts'
 import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { rolesByUid } from '../roles/roles.service.ts'
-import { hasProvisioned, standingOf } from '../scim/scim-users.store.ts'
+import { hasProvisioned, isActivePerson } from '../scim/scim-users.store.ts'
 import {
   attemptSeconds,
   type GroupRole,
@@ -155,7 +155,7 @@ type EventWork = Pick<Work, 'app' | 'cause'>
 /** Creates the account if needed. Adds the person to the organization of the provider, and to that of the invitation. */
 async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: SignInOptions): Promise<void> {
   const { person, organization, provider, externalId } = proven
-  if (organization !== '') await requireWelcome(tx, work, provider, externalId)
+  if (organization !== '') await requireNotBlocked(tx, work, provider, externalId)
   const code = readCode(wish.invite)
   const voucher = await vouchedBy(tx, uid)
   const isKnown = organization === '' ? voucher === '' : voucher !== undefined
@@ -170,7 +170,7 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
 
   if (organization !== '') await enterOrganization(tx, work, uid, proven)
   const joined = code && (await redeem(tx, work, code, person, organization || top))
-  if (!isKnown || joined?.joined) await tellRegistered(tx, work, uid, joined?.group || organization)
+  if (!isKnown || joined?.joined) await emitRegistration(tx, work, uid, joined?.group || organization)
 }
 
 /** Accepts the person's pending bindings in the organization of the provider. A new person gets the default role. */
@@ -220,14 +220,14 @@ async function mappedRoles(
  * Throws PERMISSION_DENIED if the organization's provider has blocked the person over SCIM. A person without an external ID
  * cannot be blocked. So it is also thrown for such a person if the provider uses SCIM.
  */
-export async function requireWelcome(
+export async function requireNotBlocked(
   reader: Reader,
   { app }: Pick<Work, 'app'>,
   provider: string,
   externalId: string,
 ): Promise<void> {
   if (externalId !== '') {
-    if ((await standingOf(reader, provider, externalId)) === false) throw deprovisioned()
+    if ((await isActivePerson(reader, provider, externalId)) === false) throw deprovisioned()
   } else if (await hasProvisioned(reader, provider)) {
     app.log.warn('sign-in without the claim that identifies the provisioned user', { provider })
     throw deprovisioned()

@@ -56,7 +56,7 @@ export async function endBackfill(tx: Tx, ledger: number): Promise<void> {
 }
 
 /** Current group and name of the repository that writes to this tag history. If it was deleted, its last path. */
-export async function placeOf(
+export async function ledgerScopeOf(
   reader: Reader,
   ledger: number,
 ): Promise<{ is: 'there'; group: string; name: string } | { is: 'gone'; path: string }> {

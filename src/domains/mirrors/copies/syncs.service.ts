@@ -44,7 +44,7 @@ const boundThere = 'has a cooldown policy that applies to you, so you cannot set
  * the source and push to the repository. Throws INVALID_ARGUMENT if a cooldown policy of the source applies to the caller.
  * Callers without permission can only keep the stored values.
  */
-export async function settleSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<SettledSync> {
+export async function validateSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<SettledSync> {
   checkDestinations(asked)
   await requireOwnTags(tx, repo)
   const { caller, cause } = by

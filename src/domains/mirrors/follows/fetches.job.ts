@@ -3,7 +3,7 @@
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job } from '#job.ts'
-import { bringOne, type Fetched } from './fetches.service.ts'
+import { type Fetched, fetchQueued } from './fetches.service.ts'
 import { nextFetch, organizationsToFetch } from './fetches.store.ts'
 
 const everyMs = 10_000
@@ -104,7 +104,7 @@ async function turnOf(running: Running, organization: string, sum: Omit<Fetched,
   do {
     const fetch = await nextFetch(app.db, organization, app.clock().toISOString())
     if (!fetch) break
-    const { fetched, failed, slow } = await bringOne({ ...running, fetch })
+    const { fetched, failed, slow } = await fetchQueued({ ...running, fetch })
     sum.fetched += fetched
     sum.failed += failed
     if (slow) return queue.rest(organization)

@@ -16,7 +16,7 @@ import { parentOf } from '#lib/uid.ts'
 import * as store from './fetches.store.ts'
 import { bringsContent, type FollowStatus } from './follows.model.ts'
 import { findFollowAlone } from './follows.store.ts'
-import { askedBy, bringBlob, bringManifest, type Pulling } from './pull-through.service.ts'
+import { askedBy, type Pulling, pullBlobThrough, pullManifestThrough } from './pull-through.service.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 
 /** One queued fetch. `longestMs` is its time limit. */
@@ -36,7 +36,7 @@ const mostListed = 2500
 const patienceMs = 60_000
 
 /** Fetches one queued manifest and schedules its next attempt. Throws only if the lease is lost or the database fails. */
-export async function bringOne(fetching: Fetching): Promise<Fetched> {
+export async function fetchQueued(fetching: Fetching): Promise<Fetched> {
   const { app, lease, fetch, longestMs } = fetching
   const signal = AbortSignal.any([lease.signal, AbortSignal.timeout(longestMs)])
   try {
@@ -177,7 +177,7 @@ async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): P
     lease.check()
     if (listedBlobs.has(digest) && (await isBlob(pulling, digest))) continue
     try {
-      if (!(await bringManifest(pulling, digest))) throw unknown()
+      if (!(await pullManifestThrough(pulling, digest))) throw unknown()
     } catch (error) {
       // If a manifest of the index exceeds a limit, the other manifests are fetched anyway.
       if (!(error instanceof UpstreamError && error.reason === 'over-limit')) throw error
@@ -195,7 +195,7 @@ async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): P
     const here = new Set((await findRepoBlobs(app.db, repo.id, document.blobs)).map((blob) => blob.digest))
     for (const blob of document.blobs) {
       lease.check()
-      if (!here.has(blob) && (await bringBlob(pulling, blob)) === 'unknown') throw unknown()
+      if (!here.has(blob) && (await pullBlobThrough(pulling, blob)) === 'unknown') throw unknown()
     }
   }
   if (overLimit !== '') throw new NotWhole(overLimit)
@@ -206,7 +206,7 @@ async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): P
 /** Fetches a listed digest as a blob. Returns true if the digest is a blob. */
 async function isBlob(pulling: Pulling, digest: string): Promise<boolean> {
   const here = await findRepoBlobs(pulling.app.db, pulling.repo.id, [digest])
-  return here.length > 0 || (await bringBlob(pulling, digest)) !== 'unknown'
+  return here.length > 0 || (await pullBlobThrough(pulling, digest)) !== 'unknown'
 }
 
 /**
@@ -228,7 +228,7 @@ async function referrersOf(
   })
   if (told) return told
   const pointed = await app.upstreams.head(upstream, path, digest.replace(':', '-'), options)
-  if (!pointed || !(await bringManifest(pulling, pointed.digest))) return { digests: [] }
+  if (!pointed || !(await pullManifestThrough(pulling, pointed.digest))) return { digests: [] }
   const index = await findManifest(app.db, repo.id, pointed.digest)
   return { digests: index ? readManifest(index.content, index.mediaType).manifests : [] }
 }

@@ -3,7 +3,7 @@ import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { requireUnguarded } from '#domains/policy/retention/retention-locks.service.ts'
+import { requireNoTagProtection } from '#domains/policy/retention/retention-locks.service.ts'
 import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
 import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
@@ -86,7 +86,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     const row = await requireFollowable(tx, call, repo, { ...input, allows })
     const before = await store.findFollow(tx, repo)
     const isSame = before?.upstream === asked.upstream && before.path === asked.path
-    if (!isSame) await requireUnguarded(tx, call, row)
+    if (!isSame) await requireNoTagProtection(tx, call, row)
     // With new patterns, the next list starts without an earlier time. Tags that match only a new pattern may have existed for
     // long.
     const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
@@ -117,7 +117,7 @@ export async function checkNow(call: Call, repo: string): Promise<FollowStatus> 
   const before = new Date(Date.parse(call.now) - checkedAgainMs).toISOString()
   const { follow, isDue } = await call.app.db.tx(async (tx) => {
     found(await store.findFollow(tx, repo), followType, repo)
-    const isDue = await store.makeDue(tx, repo, call.now, before)
+    const isDue = await store.makeTagsDue(tx, repo, call.now, before)
     return { follow: withStanding((await store.findFollow(tx, repo))!, call.now), isDue }
   })
   if (isDue) call.app.follows.due.notify()

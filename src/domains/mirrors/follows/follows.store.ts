@@ -183,7 +183,7 @@ export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<
  * Makes the tags of a mirror due now, except tags that a recent check did not find. Otherwise repeated requests could make a tag
  * count as deleted too soon. Returns false and does nothing if a check was requested after `before`.
  */
-export async function makeDue(tx: Tx, repo: string, now: string, before: string): Promise<boolean> {
+export async function makeTagsDue(tx: Tx, repo: string, now: string, before: string): Promise<boolean> {
   const asked = await tx.run(sql`
     UPDATE follow_states SET check_time = ${now} WHERE repo_uid = ${repo} AND check_time <= ${before}`)
   if (asked === 0) return false

@@ -24,7 +24,7 @@ import { lookMs } from './pull-through.service.ts'
 import { matchesNames } from './tag-patterns.ts'
 import { type Upstream, upstreamPathPattern } from './upstreams.model.ts'
 import { askedFor, pathAt } from './upstreams.service.ts'
-import { findUpstream, upstreamsMaking } from './upstreams.store.ts'
+import { findUpstream, upstreamsThatCreateRepos } from './upstreams.store.ts'
 
 /** Pull from a repository that does not exist; `reference` is a tag or a digest. */
 export type Missing = { below: RepoBelow; reference: string }
@@ -68,7 +68,7 @@ type Source = { upstream: Upstream; path: string }
 
 /** First upstream that allows the path, and the path at that upstream. */
 async function sourceFor({ db }: App, { group, folders, name }: RepoBelow): Promise<Source | undefined> {
-  const upstreams = await upstreamsMaking(db, lineage(group))
+  const upstreams = await upstreamsThatCreateRepos(db, lineage(group))
   if (upstreams.length === 0) return undefined
   const names = (await pathIn(db, group, [...folders, name].join('/'))).split('/')
   const yielder = createYielder()

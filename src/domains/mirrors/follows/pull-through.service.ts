@@ -93,7 +93,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
  * Fetches a manifest that is not stored yet. Returns false if the upstream does not have it. Throws UpstreamError if the fetch
  * fails.
  */
-export async function bringManifest(pulling: Pulling, digest: string): Promise<boolean> {
+export async function pullManifestThrough(pulling: Pulling, digest: string): Promise<boolean> {
   const { app, repo } = pulling
   if (await hasManifest(app.db, repo.id, digest)) return true
   const follow = await followOnDemand(pulling)
@@ -106,7 +106,11 @@ export async function bringManifest(pulling: Pulling, digest: string): Promise<b
  * it went to `tee`, `stored` if it is only stored, and `unknown` if the upstream does not have it. Throws UpstreamError if the
  * fetch fails; nothing is stored then.
  */
-export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Promise<'sent' | 'stored' | 'unknown'> {
+export async function pullBlobThrough(
+  pulling: Pulling,
+  digest: string,
+  tee?: Tee,
+): Promise<'sent' | 'stored' | 'unknown'> {
   const { app, repo } = pulling
   const follow = await followOnDemand(pulling)
   if (!follow) return 'unknown'
@@ -191,7 +195,7 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
     await app.db.tx((tx) => store.noteMissed(tx, repo.uid, tag, looked?.missed ?? 0, sent), inRepo)
     return 'gone'
   }
-  if (!(await bringManifest(pulling, seen.digest))) throw new UpstreamError('malformed')
+  if (!(await pullManifestThrough(pulling, seen.digest))) throw new UpstreamError('malformed')
   await lookLater()
   const dueTime = new Date(Date.parse(sent) + follow.intervalMs).toISOString()
   if (seen.digest === here) {
@@ -204,7 +208,7 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
   }
   // The fetch may have taken long. If another check has assigned another digest meanwhile, fetches that manifest too.
   const noted = (await findTagNamed(app.db, repo.id, tag))?.digest ?? seen.digest
-  if (noted !== seen.digest) await bringManifest(pulling, noted)
+  if (noted !== seen.digest) await pullManifestThrough(pulling, noted)
   return 'seen'
 }
 

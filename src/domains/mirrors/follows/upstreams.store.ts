@@ -29,7 +29,7 @@ export async function encryptedPasswordOf(reader: Reader, uid: string): Promise<
 }
 
 /** Upstreams of these groups that create repositories for pulls. The nearest group comes first. */
-export async function upstreamsMaking(reader: Reader, groups: readonly string[]): Promise<Upstream[]> {
+export async function upstreamsThatCreateRepos(reader: Reader, groups: readonly string[]): Promise<Upstream[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM upstreams t
      WHERE t.parent_uid IN (${list(groups)}) AND t.make_repos = 1

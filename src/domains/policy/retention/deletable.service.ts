@@ -3,7 +3,7 @@
 import { linkedFrom, storedManifests } from '#domains/registry/manifests/manifests.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import type { RetentionSearch } from './kept.service.ts'
-import { type DeletionDecision, whys } from './plans.model.ts'
+import { type DeletionDecision, deletionReasons } from './plans.model.ts'
 import { type Dated, latestOf, mostMoves, type TagAssignment, untaggedUntil, untilAfter } from './retention.model.ts'
 import * as store from './retention-locks.store.ts'
 
@@ -52,7 +52,7 @@ export class DeletionDecisions {
       partOf ||= above
     }
     if (own !== 'silent') return { ...own, level }
-    return partOf === '' ? undefined : { why: whys.PART, rule: '', until: '', partOf, level }
+    return partOf === '' ? undefined : { why: deletionReasons.PART, rule: '', until: '', partOf, level }
   }
 
   /** Parents of the manifest that are in the repository: its subjects, and the indexes that list it. */
@@ -101,7 +101,7 @@ export class DeletionDecisions {
       notLast ||= about.find(({ says }) => says.keepLast > 0)?.uid ?? ''
     }
     const date = latestOf(dates)
-    return date ? expired(date) : { why: whys.NOT_LAST, rule: notLast, until: '', partOf: '' }
+    return date ? expired(date) : { why: deletionReasons.NOT_LAST, rule: notLast, until: '', partOf: '' }
   }
 
   /**
@@ -141,4 +141,4 @@ export class DeletionDecisions {
   }
 }
 
-const expired = ({ until, rule }: Dated): Own => ({ why: whys.EXPIRED, rule, until, partOf: '' })
+const expired = ({ until, rule }: Dated): Own => ({ why: deletionReasons.EXPIRED, rule, until, partOf: '' })

@@ -16,7 +16,7 @@ import { listResponse } from '#lib/lists/lists.ts'
 import { exceptionOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
-import { outcomes, type Plan, planStates, toRetentionPlanResource, whys } from './plans.model.ts'
+import { deletionReasons, outcomes, type Plan, planStates, toRetentionPlanResource } from './plans.model.ts'
 import * as service from './plans.service.ts'
 
 const toPlan = messageOf(RetentionPlanSchema, { left: 'leftOver' })
@@ -63,7 +63,7 @@ function deletionMessage(one: service.ListedDeletion): DeletionMessage {
   return toDeletion({
     ...one,
     dryRun: one.dryRun === 1,
-    why: PlannedDeletion_Why[nameOf(whys, one.why)],
+    why: PlannedDeletion_Why[nameOf(deletionReasons, one.why)],
     outcome:
       outcome === outcomes.NONE
         ? PlannedDeletion_Outcome.OUTCOME_UNSPECIFIED

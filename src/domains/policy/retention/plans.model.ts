@@ -31,13 +31,13 @@ export type Plan = {
   leftOver: number
 }
 
-export const whys = { EXPIRED: 1, NOT_LAST: 2, PART: 3 } as const
-export type Why = (typeof whys)[keyof typeof whys]
+export const deletionReasons = { EXPIRED: 1, NOT_LAST: 2, PART: 3 } as const
+export type DeletionReason = (typeof deletionReasons)[keyof typeof deletionReasons]
 export const outcomes = { NONE: 0, DELETED: 1, KEPT: 2, GONE: 3 } as const
 export type Outcome = (typeof outcomes)[keyof typeof outcomes]
 
 /** Decision to delete a manifest. `level` is higher than the levels of all parents of the manifest. */
-export type DeletionDecision = { why: Why; rule: string; until: string; partOf: string; level: number }
+export type DeletionDecision = { why: DeletionReason; rule: string; until: string; partOf: string; level: number }
 
 /** A manifest that a plan deletes. */
 export type PlannedDeletion = DeletionDecision & {

@@ -139,7 +139,7 @@ async function isOfUpstream(
 }
 
 /** Throws TAGS_GUARDED if a tag rule or a hold protects tags of the repository. An upstream would move these tags. */
-export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
+export async function requireNoTagProtection(tx: Tx, by: By, repo: TagRepo): Promise<void> {
   const { tagRules, holds } = await contentRulesOf(by, tx, repo.uid)
   const guards = [
     ...tagRules.filter(({ says }) => says.immutable || says.movers.length > 0),

@@ -236,7 +236,7 @@ export function datesOf(
 }
 
 /** True if a rule with the settings `says` gives at least the dates that a rule with the settings `other` gives. */
-export function givesAllOf(says: Retention, other: Retention): boolean {
+export function isAtLeastAsLong(says: Retention, other: Retention): boolean {
   const isForever = says.forever || !other.forever
   const isAsLong = says.forever || says.keepDaysAfter >= other.keepDaysAfter
   const isSame = (one: readonly string[], another: readonly string[]) => {

@@ -12,8 +12,8 @@ import { checkFields, type Fields } from '#lib/fields.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 import {
   type FormerRule,
-  givesAllOf,
   holdType,
+  isAtLeastAsLong,
   lastDateOf,
   type Mark,
   maxDays,
@@ -141,10 +141,10 @@ async function keepFormer(
 ): Promise<void> {
   const former: FormerRule = { uid, scopeUid, says, endTime: at.now }
   if (says.mode !== 'ENFORCE' || lastDateOf(former) === '') return
-  if (after?.mode === 'ENFORCE' && givesAllOf(after, says)) return
+  if (after?.mode === 'ENFORCE' && isAtLeastAsLong(after, says)) return
   const all = await store.formerRules(tx, rootOf(scopeUid))
   const isOver = (one: FormerRule): boolean => {
-    return lastDateOf(one) <= at.now || (one.scopeUid === scopeUid && givesAllOf(says, one.says))
+    return lastDateOf(one) <= at.now || (one.scopeUid === scopeUid && isAtLeastAsLong(says, one.says))
   }
   const kept = all.filter((one) => !isOver(one))
   const patterns = [...kept, former].reduce((sum, one) => sum + patternsOf(one.says), 0)

@@ -160,7 +160,7 @@ async function counts(
   { age, looks }: Pick<Aged, 'age' | 'looks'>,
 ): Promise<boolean> {
   if (problemOf(stay, age.hold) !== undefined || looks.left-- <= 0) return false
-  return stay.end === undefined || !(await store.hadBefore(reader, repo, stay, stay.end.digest))
+  return stay.end === undefined || !(await store.hadDigestBefore(reader, repo, stay, stay.end.digest))
 }
 
 /** The first candidate with a digest that is old enough. Candidates are sorted from new to old. */
@@ -231,7 +231,7 @@ async function firstStay(
  * Time until which the result cannot change without a write, because no younger digest is old enough before. The time can be too
  * late for a digest that an upstream had long before its content was stored here.
  */
-export async function steadyUntil(
+export async function stableUntil(
   reader: Reader,
   repo: Repo,
   tag: string,

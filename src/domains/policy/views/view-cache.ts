@@ -9,10 +9,10 @@ import {
   resolveTag,
   rowsOf,
   type Served,
-  steadyUntil,
+  stableUntil,
   type Unresolved,
 } from './resolve.service.ts'
-import { type LedgerRepo, standsStill } from './views.store.ts'
+import { isUnchangedTag, type LedgerRepo } from './views.store.ts'
 
 export type ViewCache = {
   /**
@@ -64,7 +64,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
     const at = monotonic()
     const isSeen = at - known.seen < maxSeenMs
     const look = { until: rowsOf(question), latest, chosen: isSeen ? undefined : chosen.digest }
-    if (!(await standsStill(db, repo, tag, look)) || fresh(key, question) !== known) return undefined
+    if (!(await isUnchangedTag(db, repo, tag, look)) || fresh(key, question) !== known) return undefined
     if (!isSeen) known.seen = at
     return known.served
   }
@@ -87,7 +87,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
       const { skipped } = await explain(db, repo, tag, question, { ...resolved, passed: passed.slice(0, 1) })
       const served = { chosen, latest, heldUntil: skipped[0]?.eligible ?? '' }
       if (key === '') return served
-      const until = await steadyUntil(db, repo, tag, question, { ...served, passed })
+      const until = await stableUntil(db, repo, tag, question, { ...served, passed })
       if (started === epoch) {
         const entries = question.isNow ? ofNow : ofMoments
         entries.set(key, { served, at, seen: at, from: question.until, until })

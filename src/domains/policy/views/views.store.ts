@@ -63,7 +63,7 @@ export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, unt
 }
 
 /** True if `latest` is still the last row of the tag. If `chosen` is given, the repository must also be able to serve it. */
-export async function standsStill(
+export async function isUnchangedTag(
   reader: Reader,
   repo: LedgerRepo,
   tag: string,
@@ -225,7 +225,7 @@ export async function staysOf(
 }
 
 /** True if the tag pointed to the digest before this assignment. */
-export async function hadBefore(
+export async function hadDigestBefore(
   reader: Reader,
   { ledger }: LedgerRepo,
   stay: Assignment,

@@ -85,7 +85,7 @@ export async function readBlob(
  * Finds a blob for a client that may push a manifest with it next, and protects the blob from garbage collection for the grace
  * period. Returns undefined if the content is lost, so that the client pushes the blob again.
  */
-export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
+export async function protectBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
   const { db } = work.app
   const blob = await store.findRepoBlob(db, repo.id, digest)
   if (blob && !(await hasContent(work, blob, true))) return undefined

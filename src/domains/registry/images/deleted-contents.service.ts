@@ -63,7 +63,7 @@ async function forget({ tx, check }: Forgetting, repo: number, some: readonly Ke
   await tx(async (within) => {
     // An image may have been pushed again meanwhile.
     const digests = images.map(({ digest }) => digest)
-    const gone = digests.length === 0 ? [] : await store.goneOf(within, repo, digests)
+    const gone = digests.length === 0 ? [] : await store.missingDigests(within, repo, digests)
     if (gone.length > 0) {
       await deleteSomeContents(within, repo, gone)
       await store.deleteAllPast(within, repo, gone)

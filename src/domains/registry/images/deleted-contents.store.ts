@@ -30,7 +30,7 @@ export async function pastAfter(reader: Reader, { repo, digest, time }: Omit<Kep
 }
 
 /** The given digests of manifests that the repository does not have. */
-export async function goneOf(reader: Reader, repo: number, digests: readonly string[]): Promise<string[]> {
+export async function missingDigests(reader: Reader, repo: number, digests: readonly string[]): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT m.digest FROM manifests m WHERE m.repo_id = ${repo} AND m.digest IN (${list(digests)})`)
   const there = new Set(rows.map(({ digest }) => digest))

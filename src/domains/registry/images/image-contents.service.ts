@@ -271,7 +271,7 @@ async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
   const { repo, digest } = read
   const dueTime = new Date(app.clock().getTime() + indexWaitMs).toISOString()
   await app.db.tx(async (tx) => {
-    if (await store.typesOf(tx, repo, digest)) return store.giveBackRead(tx, read, { dueTime, attempts: 0 })
+    if (await store.typesOf(tx, repo, digest)) return store.requeueRead(tx, read, { dueTime, attempts: 0 })
     if (await store.endRead(tx, read)) await store.keepContents(tx, repo, digest)
   })
 }
@@ -394,5 +394,5 @@ export async function othersWait(app: App, { organization, again }: store.DueRea
 /** Releases a claimed image. It is tried again after `ms`. */
 export async function postponeRead(app: App, read: store.DueRead, ms: number, attempts = read.attempts): Promise<void> {
   const dueTime = new Date(app.clock().getTime() + ms).toISOString()
-  await app.db.tx((tx) => store.giveBackRead(tx, read, { dueTime, attempts }))
+  await app.db.tx((tx) => store.requeueRead(tx, read, { dueTime, attempts }))
 }

@@ -276,7 +276,7 @@ export async function claimRead(tx: Tx, seen: DueRead, node: string): Promise<Du
  * Releases an image, so that it is read at `dueTime` or later. Does nothing if another server owns the image, or if the image was
  * queued again.
  */
-export async function giveBackRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<void> {
+export async function requeueRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<void> {
   await tx.run(sql`
     UPDATE image_reads SET owner = '', fence = fence + 1, due_time = ${to.dueTime}, attempts = ${to.attempts}
      WHERE repo_id = ${read.repo} AND digest = ${read.digest} AND fence = ${read.fence}`)

@@ -242,7 +242,13 @@ export type LastRecord = { time: string; digest: string }
  * Makes the tag history agree with the tag. Adds a row if the last row has another digest. If the digests agree, only corrects
  * the time of the tag.
  */
-export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecord, by: AssignmentCause): Promise<void> {
+export async function alignTagHistory(
+  tx: Tx,
+  repo: TagRepo,
+  tag: Tag,
+  last: LastRecord,
+  by: AssignmentCause,
+): Promise<void> {
   const { now, actor, source } = by
   if (last.digest !== '' && last.digest === tag.digest) {
     const updateTime = last.time > tag.updateTime ? last.time : tag.updateTime
@@ -257,7 +263,7 @@ export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecor
 }
 
 /** Restores a tag that exists only in the tag history. If its manifest is lost, adds a deletion to the tag history instead. */
-export async function bringBackTag(
+export async function restoreTagFromHistory(
   tx: Tx,
   repo: TagRepo,
   { name, time, digest }: LastRecord & { name: string },

@@ -3,7 +3,7 @@ import type { Db } from '#db/sql.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { eventNumbers } from '../tags/tag-history.model.ts'
-import { bringBackTag, settleTag } from '../tags/tag-moves.service.ts'
+import { alignTagHistory, restoreTagFromHistory } from '../tags/tag-moves.service.ts'
 import { findTag } from '../tags/tags.store.ts'
 import type { Problem, Watch } from './verification.model.ts'
 import * as store from './verification.store.ts'
@@ -55,7 +55,13 @@ function recordTag(db: Db, id: number, now: string): Promise<boolean> {
     if (!tag || !problemOf(record)) return false
     const repo = { id: record.repo, uid: record.repoUid, ledger: record.ledger }
     const isOver = record.lastTime === '' || record.lastEvent === eventNumbers.deleted
-    await settleTag(tx, repo, tag, { time: record.lastTime, digest: isOver ? '' : record.lastDigest }, { now, ...by })
+    await alignTagHistory(
+      tx,
+      repo,
+      tag,
+      { time: record.lastTime, digest: isOver ? '' : record.lastDigest },
+      { now, ...by },
+    )
     return true
   }, inRepo)
 }
@@ -95,7 +101,7 @@ function restoreTag(db: Db, missing: store.MissingTag, now: string): Promise<boo
     const [still] = await store.missingTags(tx, { ledger, tag: name, time: '' }, missing, 1)
     if (!still) return false
     const repo = { id, uid, ledger }
-    await bringBackTag(tx, repo, { name, time, digest: still.digest }, still.canStand === 1, { now, ...by })
+    await restoreTagFromHistory(tx, repo, { name, time, digest: still.digest }, still.canStand === 1, { now, ...by })
     return true
   }, inRepo)
 }

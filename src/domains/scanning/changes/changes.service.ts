@@ -36,7 +36,7 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
  * have many of these.
  */
 async function slicesOf(db: App['db'], places: readonly store.FindingComponent[]): Promise<store.FindingComponent[][]> {
-  const totals = await store.countTellable(db, places)
+  const totals = await store.countReportable(db, places)
   const slices: store.FindingComponent[][] = []
   let findings = 0
   for (const one of places) {
@@ -62,7 +62,7 @@ async function noteSome(tx: Tx, places: readonly store.FindingComponent[]): Prom
   const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(places.flatMap(itemsOf))])
   const atRest = places.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
   if (atRest.length === 0) return 0
-  const findings = await store.tellable(tx, atRest, ownSource)
+  const findings = await store.reportableFindings(tx, atRest, ownSource)
   for (const those of Map.groupBy(findings, store.findingComponentKey).values()) {
     await noteOne(tx, those)
   }

@@ -57,7 +57,10 @@ export const findingComponentKey = ({ componentNo, place }: Pick<FindingComponen
   `${componentNo} ${place}`
 
 /** Number of findings that `tellable` reads for each package. The keys are from `foundPlaceKey`. */
-export async function countTellable(reader: Reader, places: readonly FindingComponent[]): Promise<Map<string, number>> {
+export async function countReportable(
+  reader: Reader,
+  places: readonly FindingComponent[],
+): Promise<Map<string, number>> {
   const totals = new Map<string, number>()
   const counted = sql`component_id AS "componentNo", place, count(*) AS total`
   for (const some of chunks(byPlace(places), placesAtOnce)) {
@@ -100,7 +103,7 @@ export type ReportableFinding = {
  * Open findings of some packages, and closed findings that were reported, for at most twenty organizations. `isFirst` is always
  * false for findings from the source `own` or from a source without ecosystems.
  */
-export async function tellable(
+export async function reportableFindings(
   reader: Reader,
   places: readonly FindingComponent[],
   own: string,

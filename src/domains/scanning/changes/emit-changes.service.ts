@@ -43,7 +43,7 @@ const mostFound = 1000
 const shown = { tags: 100, purls: 20 }
 
 /** Emits the events of all recorded changes. Returns the number of events. */
-export async function tellChanges(app: App, lease: Lease): Promise<number> {
+export async function emitChanges(app: App, lease: Lease): Promise<number> {
   let events = 0
   while (lease.holds()) {
     const change = await store.nextChange(app.db)
@@ -56,7 +56,7 @@ export async function tellChanges(app: App, lease: Lease): Promise<number> {
 }
 
 async function emitChange(app: App, lease: Lease, change: Change): Promise<number> {
-  const telling: Telling = {
+  const telling: ReportedChange = {
     ...change,
     listsOf: (tags) => listsFor(app, change, tags),
     // The list does not have all findings, or is still being compared after it was over its limit.
@@ -73,7 +73,7 @@ async function emitChange(app: App, lease: Lease, change: Change): Promise<numbe
 }
 
 /** A change to report, with the affected package lists and the last repository that was processed. */
-export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
+export type ReportedChange = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
   listsOf(tags: readonly TaggedImage[]): Promise<Map<TaggedImage, NamedList>>
   /**
    * True if all findings of a package list are known. Only then does a missing finding mean that the vulnerability is resolved.
@@ -93,7 +93,12 @@ type Resolved = { told: Set<number>; later: Set<number> }
  * Emits the events for repositories that were not processed yet, in the order of repository numbers. Returns the number of
  * events.
  */
-async function emitForRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
+async function emitForRepos(
+  app: App,
+  lease: Lease,
+  telling: ReportedChange,
+  repos: readonly RepoAt[],
+): Promise<number> {
   const name =
     telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
   const left = repos.filter(({ repo }) => repo > telling.lastRepo).sort((one, other) => one.repo - other.repo)
@@ -146,7 +151,7 @@ export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boo
  */
 async function findToldChange(
   app: App,
-  change: Telling,
+  change: ReportedChange,
   at: RepoAt,
   resolved: Resolved,
 ): Promise<AnnouncedChange | undefined> {
@@ -183,7 +188,7 @@ async function findToldChange(
  */
 async function foundFor(
   app: App,
-  change: Telling,
+  change: ReportedChange,
   all: readonly FoundIn[],
   image: { repoUid: string; digest: string },
   list: NamedList,
@@ -219,7 +224,7 @@ async function listsFor(
 
 async function withoutAccepted(
   app: App,
-  change: Telling,
+  change: ReportedChange,
   found: readonly FoundIn[],
   image: { repoUid: string; digest: string },
   { key }: NamedList,
@@ -233,7 +238,7 @@ async function withoutAccepted(
 
 async function toToldChange(
   { db }: App,
-  { vulnerability }: Telling,
+  { vulnerability }: ReportedChange,
   { repoUid, name }: RepoAt,
   told: readonly { tag: TaggedImage; found: readonly FoundIn[] }[],
 ): Promise<AnnouncedChange> {
@@ -251,7 +256,7 @@ async function toToldChange(
   }
 }
 
-const toEventInput = ({ kind }: Telling, told: AnnouncedChange): EventInput => ({
+const toEventInput = ({ kind }: ReportedChange, told: AnnouncedChange): EventInput => ({
   subject: told.repoId,
   group: parentOf(told.repoId),
   resource: kind === 'found' ? toFoundVulnerabilityResource(told) : toResolvedVulnerabilityResource(told),
@@ -261,7 +266,7 @@ const toEventInput = ({ kind }: Telling, told: AnnouncedChange): EventInput => (
 const atOnce = 200
 
 /** Emits events for resolved vulnerabilities of package lists whose comparison is now complete. Returns the number of events. */
-export async function tellLater(app: App, lease: Lease): Promise<number> {
+export async function emitResolved(app: App, lease: Lease): Promise<number> {
   let events = 0
   for (let after = 0; lease.holds(); ) {
     const listNo = await store.nextLater(app.db, after)
@@ -282,7 +287,7 @@ async function tellList(app: App, lease: Lease, listNo: number, list: NamedList 
     const some = await store.laterOf(app.db, listNo, atOnce)
     if (some.length === 0) return events
     for (const one of some) {
-      const telling: Telling = {
+      const telling: ReportedChange = {
         ...{ ...one, kind: 'resolved' },
         listsOf: async (tags) => new Map(list ? tags.filter(isOf(list)).map((tag) => [tag, list]) : []),
         isAtRest: async () => true,

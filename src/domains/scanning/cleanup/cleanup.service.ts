@@ -44,7 +44,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
         const isBuried = await tx(async (within) => {
           // The transaction checks again, because an image with the same packages may have been pushed in the meantime.
           if (await isInUse(within, key)) return false
-          await store.bury(within, listNo)
+          await store.markListDeleted(within, listNo)
           return true
         })
         if (!isBuried) continue

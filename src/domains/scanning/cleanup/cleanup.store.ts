@@ -32,7 +32,7 @@ export async function listsAfter(reader: Reader, after: number, most: number): P
 }
 
 /** Marks a list as deleted. An image with the same packages gets a new list from now on. */
-export async function bury(tx: Tx, listNo: number): Promise<void> {
+export async function markListDeleted(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`
     UPDATE component_lists
        SET state = ${listStates.gone}, hash = ${`gone ${listNo}`}, match_time = '', open_findings = -1

@@ -50,7 +50,7 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
 }
 
 /** Processes an item. Throws if the item must be tried again. */
-export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
+export async function processMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
   const began = performance.now()
   const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
   await processors[item.kind](work)
@@ -58,7 +58,7 @@ export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Pr
 
 export async function postponeMatch(app: App, item: DueMatch, ms: number): Promise<void> {
   const dueTime = new Date(app.clock().getTime() + ms).toISOString()
-  await app.db.tx((tx) => queue.giveBackMatch(tx, item, dueTime))
+  await app.db.tx((tx) => queue.requeueMatch(tx, item, dueTime))
 }
 
 const processors: Record<DueMatch['kind'], (doing: ItemInProgress) => Promise<void>> = {
@@ -216,7 +216,7 @@ async function holdOrRelease({ app, signal }: ItemInProgress, listNo: number, is
   for (let after = 0; ; ) {
     signal.throwIfAborted()
     const page = { after, most: heldAtOnce }
-    const wrong = await limits.misheldOf(app.db, listNo, isOver, page)
+    const wrong = await limits.packagesWithWrongHold(app.db, listNo, isOver, page)
     const last = wrong.at(-1)
     if (last === undefined) return
     after = last

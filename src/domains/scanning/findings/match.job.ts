@@ -4,7 +4,7 @@ import type { App } from '#app.ts'
 import type { Job } from '#job.ts'
 import { followSettings } from '../own-advisories/own-advisories.service.ts'
 import type { DueMatch } from '../queue/queue.model.ts'
-import { claimMatch, doMatch, postponeMatch } from './match-queue.service.ts'
+import { claimMatch, postponeMatch, processMatch } from './match-queue.service.ts'
 
 const backOffMs = 1000
 const longestBackOffMs = 3_600_000
@@ -32,7 +32,7 @@ export const matchPackages: Job = {
 
 async function matchOne(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
   try {
-    await doMatch(app, item, signal)
+    await processMatch(app, item, signal)
   } catch (error) {
     if (signal.aborted) return postponeMatch(app, item, 0)
     const { kind, place, attempts } = item

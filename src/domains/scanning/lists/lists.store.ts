@@ -219,7 +219,7 @@ export async function limitsOf(reader: Reader, lists: readonly number[]): Promis
 }
 
 /** Packages of a list after `after` that must be put on hold or released, in order. */
-export async function misheldOf(
+export async function packagesWithWrongHold(
   reader: Reader,
   listNo: number,
   isOver: boolean,

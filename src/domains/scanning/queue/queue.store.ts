@@ -54,7 +54,7 @@ export async function endMatch(tx: Tx, { kind, place, item, fence }: DueMatch): 
 }
 
 /** Releases an item until `dueTime`. Does nothing if another server has claimed the item, or if the item was queued again. */
-export async function giveBackMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
+export async function requeueMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}
      WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)

@@ -4,7 +4,7 @@ import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
 import type { Accepted, Known } from '../image-findings/image-findings.model.ts'
 import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
-import { hasSigned, hidingOf, type IgnoringStatement } from '../scan-reports/signed-statements.store.ts'
+import { hasSigned, type IgnoringStatement, ignoringStatementsOf } from '../scan-reports/signed-statements.store.ts'
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
@@ -43,7 +43,7 @@ export async function acceptedAt(
   const scopes = lineage(repoUid)
   const names = [...new Set(known.flatMap(({ record }) => namesOf(record).flatMap(({ names }) => names)))]
   const risks = (await store.risksOf(reader, scopes, names)).filter((one) => one.digest === '' || one.digest === digest)
-  const signed = await hidingOf(reader, { repoUid, digest }, names)
+  const signed = await ignoringStatementsOf(reader, { repoUid, digest }, names)
   const all = [...risks.map(ofRisk), ...signed.map(ofSigned)].filter(isReadable)
   const byName = Map.groupBy(all, ({ vulnerability }) => vulnerability)
   return ({ component, record }) => {

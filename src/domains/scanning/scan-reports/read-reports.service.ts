@@ -36,7 +36,7 @@ const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
 
 /** Time of the next attempt to parse a report. The delay grows exponentially up to 6 hours. */
-export const laterTry = ({ clock }: App, attempts: number): string =>
+export const nextAttemptTime = ({ clock }: App, attempts: number): string =>
   new Date(clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)).toISOString()
 
 /**
@@ -113,7 +113,7 @@ async function postponeOrIgnore(app: App, waiting: WaitingReport, error: unknown
   if (!isFaulty && attempts < maxAttempts) {
     if (!(error instanceof Unreadable))
       app.log.error('reading a scanner report failed and is tried again', { repo, digest, attempts, error })
-    return write((tx) => store.postponeReport(tx, id, attempts, laterTry(app, attempts)))
+    return write((tx) => store.postponeReport(tx, id, attempts, nextAttemptTime(app, attempts)))
   }
   const [reason, message] =
     error instanceof Unreadable

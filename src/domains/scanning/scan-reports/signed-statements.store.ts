@@ -79,7 +79,7 @@ export type IgnoringStatement = {
 type HidingRow = Omit<IgnoringStatement, 'signer'> & IgnoringStatement['signer']
 
 /** Present and former statements of an image that say "not affected" or "fixed" for some vulnerabilities. */
-export async function hidingOf(
+export async function ignoringStatementsOf(
   reader: Reader,
   { repoUid, digest }: ImageIn,
   vulnerabilities: readonly string[],

@@ -155,7 +155,7 @@ async function findScanner(
       return { scanner, asked }
     const problem = isDoubted ? scanner.problem : ''
     const said = { ...(await readMetadata(asked)), askTime: now.toISOString(), problem }
-    await lease.tx((tx) => store.noteSaid(tx, scanner, said))
+    await lease.tx((tx) => store.storeScannerMetadata(tx, scanner, said))
     scannerQueue.isDoubted = false
     return { scanner: { ...scanner, ...said }, asked }
   } catch (error) {

@@ -69,7 +69,7 @@ export async function deleteScanner(tx: Tx, name: string): Promise<boolean> {
 }
 
 /** Stores the metadata of a scanner. Does nothing if the operator has changed the scanner in the meantime. */
-export async function noteSaid(
+export async function storeScannerMetadata(
   tx: Tx,
   { id, updateTime }: Pick<Scanner, 'id' | 'updateTime'>,
   said: Pick<Scanner, 'title' | 'consumes' | 'produces' | 'buildTime' | 'askTime' | 'problem'>,

@@ -13,7 +13,7 @@ import { chunks } from '#lib/chunks.ts'
 import { AppError } from '#lib/errors.ts'
 import { dueByOrganization } from '#lib/scheduling/read-turns.ts'
 import { lineage } from '#lib/uid.ts'
-import { areOf, laterTry, maxAttempts, opened, type Write } from '../scan-reports/read-reports.service.ts'
+import { areOf, maxAttempts, nextAttemptTime, opened, type Write } from '../scan-reports/read-reports.service.ts'
 import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
 import { findStatements } from '../scan-reports/scan-reports.store.ts'
 import { countSigned } from '../scan-reports/signed-statements.store.ts'
@@ -85,7 +85,9 @@ export async function checkOne(
 async function postpone(app: App, unchecked: UncheckedReport, error: unknown, write: Write): Promise<void> {
   const { id, repo, digest } = unchecked
   const attempts = unchecked.attempts + 1
-  await write((tx) => store.postponeCheck(tx, id, attempts, attempts < maxAttempts ? laterTry(app, attempts) : ''))
+  await write((tx) =>
+    store.postponeCheck(tx, id, attempts, attempts < maxAttempts ? nextAttemptTime(app, attempts) : ''),
+  )
   if (!(error instanceof Unreadable)) app.log.error('checking signatures failed', { repo, digest, attempts, error })
 }
 
