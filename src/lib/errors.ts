@@ -124,7 +124,7 @@ export const violationTypes = {
   REVIEW_STATE: 'the review of the advisory event cannot change from its state to this one',
   SCIM_TOKEN_ISSUED: 'the identity provider already has a SCIM token; regenerate it instead',
   SESSION_RIGHTS:
-    'the caller has the permission only through an external group, which ends with the session; it needs a role binding',
+    'the caller has the capability only through an external group, which ends with the session; it needs a role binding',
   STILL_WAITING: 'the delivery is still pending, so it cannot be sent again',
   TAG_HISTORY_CONFLICT: 'the history to import contradicts the stored history',
   TAG_IMMUTABLE: 'a tag protection rule makes the tag immutable',

@@ -122,7 +122,7 @@ function createDenial(visit: Visit, place: string, names: readonly string[]): Oc
   if (!isMember(visit, place)) return denied()
   const token = visit.call.caller.token?.narrowed ? ', or your token does not include it' : ''
   return denied(
-    `you do not have the permission ${listMissing(visit, place, names)} for this repository${token}; ${grantors}`,
+    `you do not have the capability ${listMissing(visit, place, names)} for this repository${token}; ${grantors}`,
   )
 }
 
@@ -262,7 +262,7 @@ async function checkCreation(visit: Visit, missing: Missing): Promise<void> {
   if (!canCreate(visit, missing)) {
     const needs = ['repo.create', ...(missing.folders.length > 0 ? ['groups.create'] : [])]
     const lacks = listMissing(visit, missing.group, needs)
-    throw denied(`the repository does not exist, and you do not have the permission ${lacks} to create it; ${grantors}`)
+    throw denied(`the repository does not exist, and you do not have the capability ${lacks} to create it; ${grantors}`)
   }
   await requireTerms(visit, missing.group, 'registry.repo.created')
   await checkRepoBelow(visit.call, missing)

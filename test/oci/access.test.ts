@@ -210,13 +210,13 @@ test('the first push by a caller with permission creates folders and repository,
   assert.deepEqual(told(refused), [403, 'DENIED'])
   assert.match(
     messageOf(refused),
-    /you do not have the permission groups\.create to create it; an owner of the organization can grant it$/,
+    /you do not have the capability groups\.create to create it; an owner of the organization can grant it$/,
   )
   const nobody = await registry.registryOperator.call('POST', 'nobody/app/blobs/uploads/')
   assert.deepEqual(told(nobody), [403, 'DENIED'])
   assert.match(messageOf(nobody), /^the organization nobody does not exist; to create it: pinfold orgs create nobody$/)
   const pulling = await registry.puller.call('POST', 'acme/app/blobs/uploads/')
-  assert.match(messageOf(pulling), /^you do not have the permission manifest\.create for this repository; an owner of/)
+  assert.match(messageOf(pulling), /^you do not have the capability manifest\.create for this repository; an owner of/)
 })
 
 test('refuses invalid repository names with an error about the name', async () => {
@@ -265,7 +265,7 @@ for (const [methods, held, free] of [
     // A caller without permission to create the folder gets this error before an error about terms.
     const weak = await pushingOnly(registry)
     const denied = await weak.call('POST', `${held[0]}/blobs/uploads/`)
-    assert.match(denied.body.errors[0].message, /you do not have the permission/)
+    assert.match(denied.body.errors[0].message, /you do not have the capability/)
     assert.equal((await operator.get(`/iam/v2/groups?uidp.children_of=${org.uid}`)).body.totalCount, '0')
     assert.equal((await acceptTerms(registry)).status, 200)
     for (const name of held) await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
@@ -283,7 +283,7 @@ test('terms for tag methods also apply to pushes and deletions of tags', async (
   for (const path of ['v1', `${digest}?tag=v1`]) assertGated(await put(pusher, path))
   assert.match(
     (await put(await pushingOnly(registry), 'v1')).body.errors[0].message,
-    /you do not have the permission tag\.create/,
+    /you do not have the capability tag\.create/,
   )
   for (const path of ['v1', digest]) assertGated(await registryOperator.call('DELETE', `acme/app/manifests/${path}`))
   assert.equal((await acceptTerms(registry)).status, 200)

@@ -39,7 +39,7 @@ export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag)
   refuseIfAny(problems)
   const isOthers = pullRuleUid !== '' || (identityUid !== '' && identityUid !== call.caller.uid)
   if (isOthers && !call.caller.rights.holds(repoUid, settingsUpdate)) {
-    throw permissionDenied('you need the permission registry.settings.update to see the policies of other identities')
+    throw permissionDenied('you need the capability registry.settings.update to see the policies of other identities')
   }
   const { db } = call.app
   const repo = await placed(db, found(await findRepoByUid(db, repoUid), repoType, repoUid))

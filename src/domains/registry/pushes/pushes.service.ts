@@ -106,8 +106,8 @@ async function refuseInNewRepo(work: Work, push: ManifestPush): Promise<PushProb
 function requireTagRight({ create, move }: TagRights, exists: boolean): void {
   if (exists ? move : create) return
   const what = exists
-    ? 'the tag exists, and you do not have the permission tag.update to move it'
-    : 'you do not have the permission tag.create to create tags'
+    ? 'the tag exists, and you do not have the capability tag.update to move it'
+    : 'you do not have the capability tag.create to create tags'
   throw permissionDenied(`${what}; an owner of the organization can grant it`)
 }
 
