@@ -218,32 +218,30 @@ function consoleCommand({ database, data }: Config): string {
   return database ? `${pinfold} server console` : `${pinfold} server console --data ${quote(data)}`
 }
 
-/** Commands that a user can paste after the first start. They need a shell, curl and sed. */
+/** Commands that a user can paste after the first start. They act as the operator, so they need no sign-in. */
 function firstSteps(url: string, config: Config, demo: boolean): string {
   const pinfold = quote(relative(process.cwd(), program))
   // These two settings contain secrets, so only their names are printed.
   const secrets = [config.database && 'PINFOLD_DATABASE', config.masterKey && 'PINFOLD_MASTER_KEY'].filter(Boolean)
   const same = secrets.length > 0 ? `, with the same ${secrets.join(' and ')}` : ''
-  const token = config.database ? `${pinfold} token` : `${pinfold} token --data ${quote(config.data)}`
-  // Clients do not trust a self-signed certificate by default.
-  const trust = config.tlsCert === '' ? '' : ` --cacert ${quote(config.tlsCert)}`
-  const curl = `curl -s${trust} -H "Authorization: Bearer $TOKEN"`
-  const steps = demo
-    ? [
-        `${curl} "${url}/iam/v2/groups?order_by=name"`,
-        `${curl} "${url}/registry/v2/repos?name=python"`,
-        `${curl} "${url}/registry/v2/repos?order_by=name&page_size=5"`,
-      ]
-    : [
-        `ORG=$(${curl} ${url}/iam/v2/groups/ -d '{"name":"first-steps"}' | sed -E 's/^\\{"uid":"([^"]*)".*/\\1/')`,
-        `${curl} ${url}/registry/v2/repos/$ORG -d '{"name":"web","description":"The shop"}'`,
-        `${curl} "${url}/registry/v2/repos?uidp.descendants_of=$ORG"`,
-      ]
-  const lines = [`export TOKEN=$(${token})`, ...steps]
+  const target = config.database ? '' : ` --data ${quote(config.data)}`
+  const commands = demo
+    ? ['orgs list', 'repos list --name python', 'repos list --limit 5']
+    : ['orgs create first-steps', "repos create first-steps/web --description 'The shop'", 'repos list']
+  const lines = [
+    ...(config.database ? serverOf(url, config) : []),
+    ...commands.map((one) => `${pinfold} ${one}${target}`),
+  ]
   return `
 First steps, in another terminal in this folder${same}:
 
 ${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+/** Variables that lead commands to the server of a shared database. Commands do not trust a self-signed certificate by default. */
+function serverOf(url: string, { tlsCert }: Config): string[] {
+  const trust = tlsCert === '' ? [] : [`export NODE_EXTRA_CA_CERTS=${quote(tlsCert)}`]
+  return [`export PINFOLD_API=${quote(url)}`, ...trust]
 }
 
 function quote(text: string): string {
