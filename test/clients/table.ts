@@ -315,20 +315,22 @@ const rows = clients.map((client) => {
   if (!wanted.includes(client)) return new RegExp(`^\\| ${client.name} \\|.*$`, 'm').exec(before)?.[0]
   const version = versionOf(client)
   if (version === '')
-    return `| ${client.name} | ${client.name === 'docker' ? 'no daemon' : 'not'} on that machine | | |`
+    return `| ${client.name} | not tested: ${client.name === 'docker' ? 'no Docker daemon' : 'not installed'} on the test machine | | |`
   return `| ${client.name} | ${version} | ${plain.get(client.name)} | ${secured.get(client.name)} |`
 })
 const head = `# Clients
 
-Find out which clients were tested with Pinfold, and which of their commands. Sign in with a [push token](guides/push-tokens.md):
+See which registry clients (such as crane, Podman and Helm) work with Pinfold, and which of their commands were tested. To sign in with a
+client, use a [push token](guides/push-tokens.md): its user name, and its secret as the password.
 
 \`\`\`sh
 docker login --username pt-7k3mq9xw registry.example.com
 \`\`\`
 
-The clients were tested at \`localhost\` without TLS, and with [TLS in the server](operations/tls.md).
-\`bin/pinfold-node test/clients/table.ts\` tests the clients that are installed, and writes this page. \`.ci/run\` tests skopeo, umoci, crane and
-oras too.
+Each client ran its commands twice: against \`http://localhost\` without TLS, and against a server with its [own TLS
+certificate](operations/tls.md). The table lists the commands that succeeded. To repeat the test with the clients that are installed on
+your machine, run \`bin/pinfold-node test/clients/table.ts\`. It also writes this page. The build tests skopeo, umoci, crane and oras for
+every change.
 
 | Client | Version | At localhost, http | Over TLS |
 | --- | --- | --- | --- |
