@@ -262,12 +262,12 @@ const failedLineMs = 60_000
 
 /** Logs one line for each run with work, and at most one line a minute for failed runs. Also updates the metrics. */
 function createJobLog({ log, metrics: { jobs: metrics } }: App, duty: string, monotonic: () => number) {
-  let said: number | undefined
+  let lastLogged: number | undefined
   /** Number of failed runs since the last line, and since the last success. */
-  const failed = { unsaid: 0, since: 0, isSaid: false }
+  const failed = { unlogged: 0, since: 0, isLogged: false }
   function works(): void {
-    if (failed.isSaid) log.info('background job succeeds again', { duty, failures: failed.since })
-    Object.assign(failed, { since: 0, isSaid: false })
+    if (failed.isLogged) log.info('background job succeeds again', { duty, failures: failed.since })
+    Object.assign(failed, { since: 0, isLogged: false })
   }
   metrics.failures.set({ duty }, 0)
   for (const result of ['ok', 'failed']) metrics.runs.inc({ duty, result }, 0)
@@ -291,12 +291,12 @@ function createJobLog({ log, metrics: { jobs: metrics } }: App, duty: string, mo
     failed(error: unknown, failures: number): void {
       metrics.runs.inc({ duty, result: 'failed' })
       metrics.failures.set({ duty }, failures)
-      failed.unsaid++
+      failed.unlogged++
       failed.since++
-      if (said !== undefined && monotonic() - said < failedLineMs) return
-      log.error('background job failed', { duty, failures, count: failed.unsaid, error })
-      said = monotonic()
-      Object.assign(failed, { unsaid: 0, isSaid: true })
+      if (lastLogged !== undefined && monotonic() - lastLogged < failedLineMs) return
+      log.error('background job failed', { duty, failures, count: failed.unlogged, error })
+      lastLogged = monotonic()
+      Object.assign(failed, { unlogged: 0, isLogged: true })
     },
   }
 }

@@ -148,11 +148,12 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   const { clock, log } = edge.app
   let known: { at: number; problem: string | undefined } | undefined
   let asking: Promise<string | undefined> | undefined
-  let said: string | undefined
+  let lastProblem: string | undefined
   const ask = async (): Promise<string | undefined> => {
     const { problem, error } = await problemOf(edge)
-    if (problem !== undefined && problem !== said) log.warn('not ready', { problem, ...(error ? { error } : {}) })
-    said = problem
+    if (problem !== undefined && problem !== lastProblem)
+      log.warn('not ready', { problem, ...(error ? { error } : {}) })
+    lastProblem = problem
     known = { at: clock().getTime(), problem }
     asking = undefined
     return problem

@@ -35,11 +35,11 @@ export function createAdmission(
 ): Admission {
   const ours = new Map(endpoints.map(({ method }) => [`/${method.fullName}`, method]))
   const check = async (opened: OpenStream): Promise<void> => {
-    const { headers, said } = opened
+    const { headers, facts } = opened
     const problem = problemOfCall(headers)
     if (problem) throw problem
-    const { authorization } = said
-    const source = api.sourceOf(said.peer, said.forwardedFor)
+    const { authorization } = facts
+    const source = api.sourceOf(facts.peer, facts.forwardedFor)
     const path = headers[':path'] ?? ''
     const access = ours.get(path)?.access ?? { mode: 'open' }
     if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
@@ -94,8 +94,8 @@ class RefusedStream extends Arrival {
   readonly #error: unknown
   readonly #end: (status: ServiceError) => void
 
-  constructor(api: Api, { stream, said }: OpenStream, error: unknown, end: (status: ServiceError) => void) {
-    super(api, { name: 'grpc', countsItself: true }, said)
+  constructor(api: Api, { stream, facts }: OpenStream, error: unknown, end: (status: ServiceError) => void) {
+    super(api, { name: 'grpc', countsItself: true }, facts)
     this.#api = api
     this.#stream = stream
     this.#error = error

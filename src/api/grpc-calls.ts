@@ -117,7 +117,7 @@ class GrpcArrival extends Arrival {
     const { call, opened, api, rules } = input
     const headers = opened?.headers ?? (call.metadata.getMap() as IncomingHttpHeaders)
     // Address of the connection. grpc-js adds the port, without brackets around an IPv6 address.
-    super(api, rules, opened?.said ?? requestFactsOf(headers, call.getPeer().replace(/:\d+$/, '')))
+    super(api, rules, opened?.facts ?? requestFactsOf(headers, call.getPeer().replace(/:\d+$/, '')))
     this.#input = input
     this.#headers = headers
     if (api.app.vendor && headers[vendorTag] === '1') this.vendor = api.app.vendor

@@ -16,7 +16,7 @@ export type OpenStream = {
   readonly tag: string
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
-  readonly said: RequestFacts
+  readonly facts: RequestFacts
   /** Path as sent by the client. In `headers`, the path has the names of the contract. */
   readonly called: string
   /** Caller that was authenticated before the message was read, and the time of that by `performance`. */
@@ -37,12 +37,12 @@ export function createStreams(): Streams {
   let last = 0
   return {
     add(stream, headers, called) {
-      const said = requestFactsOf(headers, stream.session?.socket?.remoteAddress ?? '')
+      const facts = requestFactsOf(headers, stream.session?.socket?.remoteAddress ?? '')
       const added: OpenStream & { tag: string } = {
         tag: '',
         stream,
         headers,
-        said,
+        facts,
         called,
         admitted: undefined,
         held: undefined,

@@ -114,7 +114,7 @@ function limitMessages(
   return ({ path }, call) => {
     const reading = call as unknown as ReadingCall
     const opened = streams.of(reading)
-    const source = opened ? api.sourceOf(opened.said.peer, opened.said.forwardedFor) : ''
+    const source = opened ? api.sourceOf(opened.facts.peer, opened.facts.forwardedFor) : ''
     const own = ours.get(path)
     const { limits, desc, isAnonymous } = own ?? ofLibrary
     const held = api.bodies.open({ source, transport: 'grpc', isAnonymous })

@@ -172,19 +172,22 @@ test('looks up advisories of a release in all parts of the release', () => {
 })
 
 test('reads the distribution of a package from its package URL', () => {
-  const said = (url: string) => distributionOf(url)
-  assert.deepEqual(said('pkg:apk/alpine/musl@1?arch=x86_64&distro=alpine-3.19.1'), { id: 'alpine', version: '3.19.1' })
-  assert.deepEqual(said('pkg:deb/debian/curl@7?distro=12.5'), { id: 'debian', version: '12.5' })
-  assert.deepEqual(said('pkg:deb/debian/curl@7?distro=bookworm'), { id: 'debian', version: '12' })
-  assert.deepEqual(said('pkg:deb/debian/curl@7?distro=sid'), { id: 'debian', version: '' })
+  const distribution = (url: string) => distributionOf(url)
+  assert.deepEqual(distribution('pkg:apk/alpine/musl@1?arch=x86_64&distro=alpine-3.19.1'), {
+    id: 'alpine',
+    version: '3.19.1',
+  })
+  assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=12.5'), { id: 'debian', version: '12.5' })
+  assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=bookworm'), { id: 'debian', version: '12' })
+  assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=sid'), { id: 'debian', version: '' })
   const openEuler = (release: string) =>
-    said(`pkg:rpm/openeuler/openssl@1.1.1wa-1.${release}?arch=x86_64&distro=openEuler-22.03`)
+    distribution(`pkg:rpm/openeuler/openssl@1.1.1wa-1.${release}?arch=x86_64&distro=openEuler-22.03`)
   assert.deepEqual(openEuler('oe2203sp3'), { id: 'openeuler', version: '22.03-LTS-SP3' })
   assert.deepEqual(openEuler('oe2203'), { id: 'openeuler', version: '22.03-LTS' })
   assert.deepEqual(openEuler('oe1'), { id: 'openeuler', version: '22.03' })
-  assert.deepEqual(said('pkg:apk/wolfi/curl@7'), { id: 'wolfi', version: '' })
-  assert.equal(said('pkg:npm/lodash@4'), undefined)
-  assert.equal(said('pkg:apk/musl@1'), undefined)
+  assert.deepEqual(distribution('pkg:apk/wolfi/curl@7'), { id: 'wolfi', version: '' })
+  assert.equal(distribution('pkg:npm/lodash@4'), undefined)
+  assert.equal(distribution('pkg:apk/musl@1'), undefined)
 })
 
 test('knows the package kind of each distribution ecosystem, with or without a release', () => {

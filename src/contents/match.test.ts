@@ -32,7 +32,7 @@ const saidOf = (stream: string | undefined, fixed = fixedNode): Statement =>
 
 test('a fix for another module stream does not match', () => {
   const modular = nodeIn('x86_64 nodejs:18')
-  const verdict = (installed: Installed, said: Statement) => verdictOf(installed, said, rpm)
+  const verdict = (installed: Installed, statement: Statement) => verdictOf(installed, statement, rpm)
   assert.equal(verdict(modular, saidOf('nodejs:18')), 'vulnerable')
   assert.equal(verdict(modular, saidOf('nodejs:20')), 'clear')
   assert.equal(verdict(modular, saidOf('nodejs-devel:18 nodejs:18')), 'vulnerable')
@@ -50,15 +50,15 @@ test('a fix for another module stream does not match', () => {
 })
 
 test('compares an architecture separately from the module', () => {
-  const said = until(fixedNode, { name: 'nodejs', qualifiers: { stream: 'nodejs:18', arch: 'x86_64' } })
-  assert.equal(verdictOf(nodeIn('x86_64 nodejs:18'), said, rpm), 'vulnerable')
-  assert.equal(verdictOf(nodeIn('aarch64 nodejs:18'), said, rpm), 'clear')
+  const statement = until(fixedNode, { name: 'nodejs', qualifiers: { stream: 'nodejs:18', arch: 'x86_64' } })
+  assert.equal(verdictOf(nodeIn('x86_64 nodejs:18'), statement, rpm), 'vulnerable')
+  assert.equal(verdictOf(nodeIn('aarch64 nodejs:18'), statement, rpm), 'clear')
 })
 
 const cases: readonly [
   what: string,
   installed: Partial<Installed>,
-  said: Statement,
+  statement: Statement,
   verdict: Verdict,
   cleared: boolean,
 ][] = [
@@ -100,10 +100,10 @@ const cases: readonly [
   ['what is installed is no version', { originVersion: 'git!' }, until('9-r0'), 'unknown', false],
 ]
 
-for (const [what, installed, said, verdict, cleared] of cases) {
+for (const [what, installed, statement, verdict, cleared] of cases) {
   test(`${what}: ${verdict}`, () => {
-    assert.equal(verdictOf({ ...libssl, ...installed }, said, apk), verdict)
-    assert.equal(isCleared({ ...libssl, ...installed }, said, apk), cleared)
+    assert.equal(verdictOf({ ...libssl, ...installed }, statement, apk), verdict)
+    assert.equal(isCleared({ ...libssl, ...installed }, statement, apk), cleared)
   })
 }
 
@@ -136,7 +136,7 @@ const about = (more: Partial<Statement>): Statement => {
 const ending = (end: RangeEvent): Partial<Statement> => ({
   ranges: [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, end] }],
 })
-for (const [what, said, verdict] of [
+for (const [what, statement, verdict] of [
   ['last affected', ending({ lastAffected: '2.0.1' }), 'vulnerable'],
   ['last affected before', ending({ lastAffected: '2.0.0' }), 'clear'],
   ['last affected in another build', ending({ lastAffected: '2.0.1+cpu' }), 'clear'],
@@ -148,6 +148,6 @@ for (const [what, said, verdict] of [
   ['named as another build', { versions: ['2.0.1+cpu'] }, 'clear'],
 ] as const) {
   test(`a local Python version with a public version ${what}: ${verdict}`, () => {
-    assert.equal(verdictOf(torch, about(said as Partial<Statement>), pep440), verdict)
+    assert.equal(verdictOf(torch, about(statement as Partial<Statement>), pep440), verdict)
   })
 }

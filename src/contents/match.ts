@@ -23,28 +23,29 @@ export type Verdict = 'vulnerable' | 'clear' | 'unknown'
  * Compares a package with a statement. The caller must have compared the ecosystems. `order` is the version order of the
  * ecosystem. Without an order, versions cannot be compared.
  */
-export function verdictOf(installed: Installed, said: Statement, order: VersionOrder | undefined): Verdict {
-  const version = versionMeant(installed, said)
-  if (version === undefined || said.state === 'fixed' || said.state === 'not_affected') return 'clear'
-  const covered = coveredBy(version, said, order)
-  const inStream = isInStream(installed, said)
+export function verdictOf(installed: Installed, statement: Statement, order: VersionOrder | undefined): Verdict {
+  const version = versionMeant(installed, statement)
+  if (version === undefined || statement.state === 'fixed' || statement.state === 'not_affected') return 'clear'
+  const covered = coveredBy(version, statement, order)
+  const inStream = isInStream(installed, statement)
   if (covered === 'no' || inStream === 'no') return 'clear'
   return covered === 'yes' && inStream === 'yes' ? 'vulnerable' : 'unknown'
 }
 
 /** True if a statement says that the installed version is not affected, is fixed, or is later than the fix. */
-export function isCleared(installed: Installed, said: Statement, order: VersionOrder | undefined): boolean {
-  const version = versionMeant(installed, said)
-  if (version === undefined || isInStream(installed, said) !== 'yes') return false
-  if (said.state === 'fixed' || said.state === 'not_affected') return coveredBy(version, said, order) === 'yes'
-  const isFixed = said.ranges.some(({ events }) => events.some((event) => 'fixed' in event))
-  return isFixed && coveredBy(version, said, order) === 'no'
+export function isCleared(installed: Installed, statement: Statement, order: VersionOrder | undefined): boolean {
+  const version = versionMeant(installed, statement)
+  if (version === undefined || isInStream(installed, statement) !== 'yes') return false
+  if (statement.state === 'fixed' || statement.state === 'not_affected')
+    return coveredBy(version, statement, order) === 'yes'
+  const isFixed = statement.ranges.some(({ events }) => events.some((event) => 'fixed' in event))
+  return isFixed && coveredBy(version, statement, order) === 'no'
 }
 
 /** Versions with a fix, the lowest first. Empty if the statement names no fix. */
-export function fixesFor(installed: Installed, said: Statement, order: VersionOrder | undefined): string[] {
-  const version = versionMeant(installed, said)
-  return version === undefined || !order ? [] : fixesAbove(version, said.ranges, order)
+export function fixesFor(installed: Installed, statement: Statement, order: VersionOrder | undefined): string[] {
+  const version = versionMeant(installed, statement)
+  return version === undefined || !order ? [] : fixesAbove(version, statement.ranges, order)
 }
 
 /**

@@ -73,13 +73,13 @@ const inverses: Record<string, EdgeType> = {
 function spdx(document: Json): SbomGraph {
   const count = counter()
   const { created, creators } = asObject(document.creationInfo)
-  const said = (kind: string) =>
+  const creatorsOf = (kind: string) =>
     textsIn(creators).flatMap((text) => (text.startsWith(`${kind}: `) ? [text.slice(kind.length + 2)] : []))
   return {
     format: 'spdx',
     name: textOf(document.name),
-    tool: said('Tool').join(', '),
-    authors: [...said('Person'), ...said('Organization')].join(', '),
+    tool: creatorsOf('Tool').join(', '),
+    authors: [...creatorsOf('Person'), ...creatorsOf('Organization')].join(', '),
     created: textOf(created),
     packages: objectsIn(document.packages).map((one) =>
       count({
@@ -153,11 +153,11 @@ function cycloneDx(document: Json): SbomGraph {
 }
 
 function licenseOf({ licenses }: Json): string {
-  const said = objectsIn(licenses).map(({ expression, license }) => {
+  const expressions = objectsIn(licenses).map(({ expression, license }) => {
     const { id, name } = asObject(license)
     return textOf(expression) || textOf(id) || textOf(name)
   })
-  return said.filter(Boolean).join(' AND ')
+  return expressions.filter(Boolean).join(' AND ')
 }
 
 const textsIn = (value: unknown): string[] =>

@@ -97,9 +97,14 @@ function addComponent(entries: SbomEntries, component: Json, isMain: boolean): v
 function withTrivySource(found: Package, component: Json): Package {
   if (!isOfDistribution(found) || found.origin !== found.name) return found
   const properties = objectsIn(component.properties)
-  const said = (name: string) =>
+  const trivyProperty = (name: string) =>
     textOf(properties.find((property) => property.name === `aquasecurity:trivy:${name}`)?.value)
-  const [origin, version, release, epoch] = [said('SrcName'), said('SrcVersion'), said('SrcRelease'), said('SrcEpoch')]
+  const [origin, version, release, epoch] = [
+    trivyProperty('SrcName'),
+    trivyProperty('SrcVersion'),
+    trivyProperty('SrcRelease'),
+    trivyProperty('SrcEpoch'),
+  ]
   if (origin === '') return found
   const joined = `${epoch === '' ? '' : `${epoch}:`}${version}${release === '' ? '' : `-${release}`}`
   return { ...found, origin, originVersion: version === '' ? found.version : joined }

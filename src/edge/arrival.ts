@@ -124,15 +124,15 @@ export abstract class Arrival {
   #isCounted = false
   #ends: (() => void)[] | undefined
 
-  constructor(edge: Edge, rules: Rules, said: RequestFacts) {
+  constructor(edge: Edge, rules: Rules, facts: RequestFacts) {
     this.edge = edge
     this.#rules = rules
     this.#spending = edge.app.budgets.open()
-    this.requestId = newRequestId(said.requestId)
-    this.source = edge.sourceOf(said.peer, said.forwardedFor)
-    this.userAgent = said.userAgent ?? ''
-    this.authorization = said.authorization
-    this.#span = (rules.quiet ? noTracer : edge.app.tracer).begin(said.traceparent)
+    this.requestId = newRequestId(facts.requestId)
+    this.source = edge.sourceOf(facts.peer, facts.forwardedFor)
+    this.userAgent = facts.userAgent ?? ''
+    this.authorization = facts.authorization
+    this.#span = (rules.quiet ? noTracer : edge.app.tracer).begin(facts.traceparent)
   }
 
   /** Serves the request. If it throws, `refuse` is called with the error. */

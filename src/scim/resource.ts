@@ -77,9 +77,9 @@ function isDecisiveName(name: string, { decisive, list }: ScimKind): boolean {
  */
 export function keptOf(given: Json, kind: ScimKind): Json {
   checkParts(given, kind)
-  const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name, kind) && value !== null)
+  const givenFields = Object.entries(given).filter(([name, value]) => !isPassedOver(name, kind) && value !== null)
   const spelled = (name: string) => kind.decisive.find((one) => isSameName(one, name)) ?? name
-  return Object.fromEntries(said.map(([name, value]) => [spelled(name), value]))
+  return Object.fromEntries(givenFields.map(([name, value]) => [spelled(name), value]))
 }
 
 export function checkSize(resource: Json): void {
@@ -121,8 +121,8 @@ export function replaceResource(before: ScimResource, given: Json): ScimInput {
 
 /** Attributes of the request. For missing attributes in `names`, the previous values are added. */
 export function withKept(before: ScimResource, given: Json, names: readonly string[]): Json {
-  const isSaid = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
-  const kept = names.filter((name) => !isSaid(name) && before[name] !== undefined)
+  const isGiven = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
+  const kept = names.filter((name) => !isGiven(name) && before[name] !== undefined)
   const others = Object.entries(given).filter(([name]) => !kept.some((one) => isSameName(one, name)))
   return { ...Object.fromEntries(others), ...Object.fromEntries(kept.map((name) => [name, before[name]])) }
 }

@@ -58,11 +58,11 @@ test('reads a Bitnami record with its scores, its fix and its best references fi
 
 test('reads single versions only without a covering range, and never commits', () => {
   const events = [{ introduced: '1.0' }, { fixed: '2.0' }]
-  const said = { ranges: [{ type: 'ECOSYSTEM', events }], versions: ['1.0', '1.0rc1', '1.5', 'r2010'] }
-  const [both] = osv(inPackage('PyPI', 'Django_X', said)).affected
+  const affected = { ranges: [{ type: 'ECOSYSTEM', events }], versions: ['1.0', '1.0rc1', '1.5', 'r2010'] }
+  const [both] = osv(inPackage('PyPI', 'Django_X', affected)).affected
   assert.deepEqual([both?.name, both?.ranges.length, both?.versions], ['django-x', 1, ['1.0rc1', 'r2010']])
   for (const ecosystem of ['Debian:12', 'Alpine:v3.19', 'Bitnami']) {
-    assert.deepEqual(osv(inPackage(ecosystem, 'a', said)).affected[0]?.versions, [], ecosystem)
+    assert.deepEqual(osv(inPackage(ecosystem, 'a', affected)).affected[0]?.versions, [], ecosystem)
   }
   const git = [{ type: 'GIT', repo: 'https://example.com', events: [{ introduced: '0' }] }]
   const [listed] = osv(inPackage('npm', 'A_b', { ranges: git, versions: ['1.0', '1.1'] })).affected

@@ -65,8 +65,8 @@ export function openTracer({ url, headers, share, version, onLost }: Collector):
   return {
     isOn: true,
     begin(traceparent) {
-      const said = traceparent === undefined ? null : parseTraceParent(traceparent)
-      const parent = said ? trace.setSpanContext(ROOT_CONTEXT, { ...said, isRemote: true }) : ROOT_CONTEXT
+      const remote = traceparent === undefined ? null : parseTraceParent(traceparent)
+      const parent = remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : ROOT_CONTEXT
       const span = spans.startSpan('request', { kind: SpanKind.SERVER }, parent)
       const context = trace.setSpan(parent, span)
       return {

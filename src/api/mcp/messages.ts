@@ -133,6 +133,6 @@ export function resultText(id: RequestId, result: string): string {
 
 /** Error response. It has no ID if the ID could not be read. `data` is JSON text. */
 export function errorText(id: RequestId | undefined, code: number, message: string, data?: string): string {
-  const said = `{"code":${code},"message":${JSON.stringify(message.toWellFormed())}${data === undefined ? '' : `,"data":${data}`}}`
-  return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${said}}`
+  const errorMember = `{"code":${code},"message":${JSON.stringify(message.toWellFormed())}${data === undefined ? '' : `,"data":${data}`}}`
+  return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${errorMember}}`
 }

@@ -37,13 +37,13 @@ could not be read completely, and the coverage gaps. The exit code is 1 if no im
     printAnswer(terminal, options, { json: { items, ...unknown, coverage, gaps }, head, rows, more })
     const isRead = unknown.unknownImages === 0 && !unknown.moreUnknownImages
     const isWhole = coverage ? coverage.state === 'COMPARED' : isRead
-    const isSaid = items.length === 0 && options.output !== 'json'
-    if (isSaid) {
+    const isGiven = items.length === 0 && options.output !== 'json'
+    if (isGiven) {
       const none = `no known image has ${query.vulnerability}`
       terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
     }
     // A server of an earlier release does not send this summary.
-    if (!isSaid || coverage === undefined) {
+    if (!isGiven || coverage === undefined) {
       printUnknown(terminal.say, unknown)
       printGaps(terminal.say, gaps)
     }

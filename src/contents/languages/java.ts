@@ -22,9 +22,9 @@ export async function readJavaArchive(
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<Found> {
-  const said: Contents = { packages: [], gaps: [] }
-  await readArchive({ path, bytes, isInner: false }, said, limits, budget)
-  return said
+  const contents: Contents = { packages: [], gaps: [] }
+  await readArchive({ path, bytes, isInner: false }, contents, limits, budget)
+  return contents
 }
 
 type Contents = { packages: Package[]; gaps: Gap[] }
@@ -33,16 +33,16 @@ type Archive = { path: string; bytes: Buffer; isInner: boolean }
 /** Reads one archive. Any problem of the archive becomes a gap. */
 async function readArchive(
   archive: Archive,
-  said: Contents,
+  contents: Contents,
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
   try {
-    await readEntries(archive, said, limits, budget)
+    await readEntries(archive, contents, limits, budget)
   } catch (error) {
     const { message } = error as Error
     const reason = error instanceof TooMuch ? 'LIMIT_EXCEEDED' : 'DAMAGED'
-    said.gaps.push(...gap(archive.path, reason, message.slice(0, 200)).gaps)
+    contents.gaps.push(...gap(archive.path, reason, message.slice(0, 200)).gaps)
   }
 }
 
@@ -50,7 +50,7 @@ class TooMuch extends Error {}
 
 async function readEntries(
   { path, bytes, isInner }: Archive,
-  said: Contents,
+  contents: Contents,
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
@@ -61,34 +61,34 @@ async function readEntries(
   for await (const entry of zip.eachEntry()) {
     if (--budget.archiveEntries < 0)
       throw new TooMuch('the Java archives of the image have more entries than the limit')
-    if (said.packages.length >= maxPackages) throw new TooMuch(`the archive has more than ${maxPackages} packages`)
+    if (contents.packages.length >= maxPackages) throw new TooMuch(`the archive has more than ${maxPackages} packages`)
     const name = String(entry.fileName)
     if (pomProperties.test(name)) {
       const found = readPomProperties(path, (await inflate(zip, entry, maxPom, budget)).toString())
       if (found.packages.length > 0) isNoted = true
-      said.packages.push(...found.packages)
-      said.gaps.push(...found.gaps)
+      contents.packages.push(...found.packages)
+      contents.gaps.push(...found.gaps)
     } else if (name === manifestName) {
       manifest = (await inflate(zip, entry, maxManifest, budget)).toString()
     } else if (innerArchive.test(name)) {
       const inner = `${path}!/${name}`
       if (name.length > maxName) throw new TooMuch(`the name of an entry has more than ${maxName} characters`)
       if (isInner)
-        said.gaps.push(...gap(inner, 'UNSUPPORTED', 'archives below the second level of nesting are not read').gaps)
-      else await readInner(zip, entry, inner, said, limits, budget)
+        contents.gaps.push(...gap(inner, 'UNSUPPORTED', 'archives below the second level of nesting are not read').gaps)
+      else await readInner(zip, entry, inner, contents, limits, budget)
     }
   }
   if (isNoted) return
   const found = readManifest(path, manifest ?? '')
-  said.packages.push(...found.packages)
-  said.gaps.push(...found.gaps)
+  contents.packages.push(...found.packages)
+  contents.gaps.push(...found.gaps)
 }
 
 async function readInner(
   zip: ZipFile,
   entry: Entry,
   path: string,
-  said: Contents,
+  contents: Contents,
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
@@ -97,10 +97,10 @@ async function readInner(
     bytes = await inflate(zip, entry, limits.innerArchiveBytes, budget)
   } catch (error) {
     const reason = error instanceof TooMuch ? 'LIMIT_EXCEEDED' : 'DAMAGED'
-    said.gaps.push(...gap(path, reason, (error as Error).message.slice(0, 200)).gaps)
+    contents.gaps.push(...gap(path, reason, (error as Error).message.slice(0, 200)).gaps)
     return
   }
-  await readArchive({ path, bytes, isInner: true }, said, limits, budget)
+  await readArchive({ path, bytes, isInner: true }, contents, limits, budget)
 }
 
 /** Decompresses an entry within the limits. The declared size of the entry is not used, because it can be wrong. */
@@ -120,9 +120,9 @@ async function inflate(zip: ZipFile, entry: Entry, most: number, budget: Archive
 
 /** Reads the `pom.properties` file that Maven writes into its archives. */
 function readPomProperties(path: string, text: string): Found {
-  const said = (key: string): string => fieldOf(text, key, '=:')
-  const [group, artifact] = [said('groupId'), said('artifactId')]
-  const version = addQualifier(path, artifact, said('version'))
+  const fieldNamed = (key: string): string => fieldOf(text, key, '=:')
+  const [group, artifact] = [fieldNamed('groupId'), fieldNamed('artifactId')]
+  const version = addQualifier(path, artifact, fieldNamed('version'))
   return identified('maven', path, group && artifact && `${group}:${artifact}`, version)
 }
 
@@ -155,12 +155,12 @@ function readManifest(path: string, text: string): Found {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
   const { artifact: artifactOfFile, version: versionOfFile } = splitFileName(file)
   const [main = ''] = text.replace(/\r\n?/g, '\n').replace(/\n /g, '').split('\n\n', 1)
-  const said = (key: string): string => fieldOf(main, key)
-  const symbolic = said('Bundle-SymbolicName').split(';', 1)[0]!.trim()
-  const title = said('Implementation-Title')
+  const fieldNamed = (key: string): string => fieldOf(main, key)
+  const symbolic = fieldNamed('Bundle-SymbolicName').split(';', 1)[0]!.trim()
+  const title = fieldNamed('Implementation-Title')
   const artifact = artifactOfFile ?? (/^[\w.-]+$/.test(title) ? title : symbolic.slice(symbolic.lastIndexOf('.') + 1))
-  const version = versionOfFile ?? (said('Implementation-Version') || said('Bundle-Version'))
-  const group = said('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
+  const version = versionOfFile ?? (fieldNamed('Implementation-Version') || fieldNamed('Bundle-Version'))
+  const group = fieldNamed('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
   const isNamed = /^[\w.-]+$/.test(group) && /^[\w.-]+$/.test(artifact) && /^\S+$/.test(version)
   if (!isNamed) return gap(path, 'UNIDENTIFIED', 'the archive has no group, name and version')
   // The real Maven group may differ, and then other advisories apply.

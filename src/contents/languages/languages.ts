@@ -97,9 +97,9 @@ function readNpmPackage(path: string, text: string): Found | undefined {
 /** Reads a gem specification. The specification is a Ruby program, but RubyGems always writes these lines in the same form. */
 function readGemSpecification(path: string, text: string): Found {
   const quoted = `(?:%q)?["'({]([^"'(){}\\n]{1,512})["')}]`
-  const said = (member: string): string =>
+  const textOfMember = (member: string): string =>
     new RegExp(`^[ \\t]*\\w{1,20}\\.${member}[ \\t]*=[ \\t]*(?:Gem::Version\\.new[ \\t(]{0,5})?${quoted}`, 'm').exec(
       text,
     )?.[1] ?? ''
-  return identified('gem', path, said('name'), said('version'))
+  return identified('gem', path, textOfMember('name'), textOfMember('version'))
 }

@@ -126,9 +126,11 @@ test('refuses a document that is not VEX, a draft, or above a limit', () => {
 test('splits a statement with more than a hundred products, and supports deeply nested branches', () => {
   const names = Array.from({ length: 150 }, (_, i) => product(`p${i}`, { purl: `pkg:npm/p${i}` }))
   const status = { known_not_affected: names.map(({ product_id }) => product_id) }
-  const said = statementsIn(csaf([{ cve: 'CVE-2026-1', product_status: status }], {}, { full_product_names: names }))
+  const statements = statementsIn(
+    csaf([{ cve: 'CVE-2026-1', product_status: status }], {}, { full_product_names: names }),
+  )
   assert.deepEqual(
-    said.map(({ products }) => products.length),
+    statements.map(({ products }) => products.length),
     [100, 50],
   )
   const depth = 5000

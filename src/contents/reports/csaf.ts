@@ -87,9 +87,9 @@ function reasonsOf(value: unknown, groups: ReadonlyMap<string, readonly string[]
     if (named > most.named) throw tooMany('reasons of products', most.named)
     if (ids.length === 0 && one.product_ids === undefined && one.group_ids === undefined) general.push(text)
     for (const id of ids) {
-      const said = byProduct.get(id) ?? []
-      if (said.length < most.texts && !said.includes(text)) said.push(text)
-      byProduct.set(id, said)
+      const knownTexts = byProduct.get(id) ?? []
+      if (knownTexts.length < most.texts && !knownTexts.includes(text)) knownTexts.push(text)
+      byProduct.set(id, knownTexts)
     }
   }
   return (id: string): string[] => [...(byProduct.get(id) ?? []), ...general.slice(0, most.texts)]

@@ -20,7 +20,7 @@ export function readCycloneDx(document: Json): ScanReport {
     const source = asObject(one.source)
     const update = textOf(one.recommendation)
     const affects = objectsIn(one.affects)
-    const said = {
+    const entry = {
       id: textOf(one.id),
       aliases: objectsIn(one.references).map(({ id }) => textOf(id)),
       summary: one.description,
@@ -33,10 +33,10 @@ export function readCycloneDx(document: Json): ScanReport {
       references: [source.url, ...objectsIn(one.advisories).map(({ url }) => url)],
       record: { source: source.name, url: source.url },
     }
-    if (affects.length === 0) found.add(said)
+    if (affects.length === 0) found.add(entry)
     for (const { ref } of affects) {
       const component = componentAt(components, textOf(ref))
-      found.add(component ? { ...said, package: component } : said)
+      found.add(component ? { ...entry, package: component } : entry)
     }
   }
   const [tool] = toolsOf(document)
@@ -72,16 +72,16 @@ function componentsOf(document: Json): Map<string, Component> {
 /** Severity from the source of the vulnerability. If that source states none, the worst severity of all ratings. */
 function severityIn(source: unknown, ratings: readonly Json[]): number {
   const by = ratings.find((rating) => asObject(rating.source).name === source)
-  const said = by ? severityOf(by.severity) : 0
-  return said !== 0 ? said : ratings.map(({ severity }) => severityOf(severity)).reduce(worseOf, 0)
+  const rated = by ? severityOf(by.severity) : 0
+  return rated !== 0 ? rated : ratings.map(({ severity }) => severityOf(severity)).reduce(worseOf, 0)
 }
 
 /** Details with the analysis. The analysis is only text here and hides no finding. */
 function detailsOf({ detail, analysis }: Json): string {
   const { state, justification, detail: why } = asObject(analysis)
   const analysed = [state, justification, why].map(textOf).filter((text) => text !== '')
-  const said = analysed.length === 0 ? '' : `Analysis of the report: ${analysed.join(', ')}.`
-  return [textOf(detail), said].filter((text) => text !== '').join('\n')
+  const summary = analysed.length === 0 ? '' : `Analysis of the report: ${analysed.join(', ')}.`
+  return [textOf(detail), summary].filter((text) => text !== '').join('\n')
 }
 
 function fixIn(update: string, affects: readonly Json[]): { state: 0 | 1; versions: string[] } {
@@ -91,8 +91,8 @@ function fixIn(update: string, affects: readonly Json[]): { state: 0 | 1; versio
   // Trivy and Pinfold write the fix as a sentence on the last line.
   const line = update.split(/[\n\r\u2028\u2029]/).at(-1)!
   const begin = /\b(?:to version|[Uu]pdate to) (?=\S)/.exec(line)
-  const said = begin ? line.slice(begin.index + begin[0].length) : ''
-  const named = said
+  const remainder = begin ? line.slice(begin.index + begin[0].length) : ''
+  const named = remainder
     .split(/; | or |, /)
     .map((text) => /^(?:Upgrade .* to version )?(\S+)$/.exec(text.trim())?.[1] ?? '')
   const versions = [...new Set([...unaffected, ...named])].filter((text) => text !== '')

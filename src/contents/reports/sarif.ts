@@ -52,7 +52,7 @@ function isVulnerability(id: string, rule: Json): boolean {
 function severityIn(rule: Json): number {
   const properties = asObject(rule.properties)
   const tags = Array.isArray(properties.tags) ? properties.tags : []
-  const said = tags.map(severityOf).find((level) => level !== 0)
+  const tagged = tags.map(severityOf).find((level) => level !== 0)
   const score = textOf(properties['security-severity'])
-  return said ?? (score === '' ? 0 : severityOfScore(Number(score)))
+  return tagged ?? (score === '' ? 0 : severityOfScore(Number(score)))
 }

@@ -94,8 +94,8 @@ export class Findings {
   readonly #byId = new Map<string, FoundVulnerability>()
   #size = 0
 
-  add(said: ReportEntry): void {
-    const names = [said.id, ...(said.aliases ?? [])]
+  add(entry: ReportEntry): void {
+    const names = [entry.id, ...(entry.aliases ?? [])]
     for (const name of names) {
       if (!/^[\x21-\x7e]{1,128}$/.test(name)) throw new Unreadable('DAMAGED', 'a vulnerability has no valid ID')
     }
@@ -106,19 +106,19 @@ export class Findings {
       names.filter((name) => name !== id),
       mostOf.aliases,
     )
-    if (one.summary === '') one.summary = this.#text(said.summary, most.texts)
-    if (one.details === '') one.details = this.#text(said.details, most.texts)
-    one.severity = worseOf(one.severity, said.severity)
-    for (const score of said.cvss ?? []) {
+    if (one.summary === '') one.summary = this.#text(entry.summary, most.texts)
+    if (one.details === '') one.details = this.#text(entry.details, most.texts)
+    one.severity = worseOf(one.severity, entry.severity)
+    for (const score of entry.cvss ?? []) {
       const isThere = one.cvss.some(({ source, vector }) => source === score.source && vector === score.vector)
       if (!isThere && one.cvss.length < mostOf.cvss) one.cvss.push(score)
     }
-    this.#fix(one, said.fix)
-    this.#into(one.references, (said.references ?? []).filter(isUrl), mostOf.references)
-    this.#into(one.locations, said.locations ?? [], mostOf.locations)
-    if (said.package) this.#package(one, said.package)
-    const url = isUrl(said.record.url) ? said.record.url : ''
-    const record = { source: this.#text(said.record.source, 256), id: said.id, url }
+    this.#fix(one, entry.fix)
+    this.#into(one.references, (entry.references ?? []).filter(isUrl), mostOf.references)
+    this.#into(one.locations, entry.locations ?? [], mostOf.locations)
+    if (entry.package) this.#package(one, entry.package)
+    const url = isUrl(entry.record.url) ? entry.record.url : ''
+    const record = { source: this.#text(entry.record.source, 256), id: entry.id, url }
     const isKnown = one.records.some(({ source, id: known }) => source === record.source && known === record.id)
     if (!isKnown && one.records.length < mostOf.records) one.records.push(record)
     this.#spend(200)

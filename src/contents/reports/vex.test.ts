@@ -16,12 +16,12 @@ const refused = (bytes: Uint8Array, reason: string) =>
 
 test('reads statements from OpenVEX, but no found vulnerabilities', () => {
   const timestamp = '2026-01-02T03:04:05Z'
-  const said = {
+  const statement = {
     vulnerability: { name: 'CVE-2026-1', aliases: ['GHSA-1'] },
     products: [{ '@id': 'pkg:oci/app@sha256:1', subcomponents: [{ '@id': 'pkg:apk/alpine/zlib@1' }] }, 'pkg:npm/left'],
     ...{ status: 'not_affected', justification: 'vulnerable_code_not_present', impact_statement: 'It is left out.' },
   }
-  const { format, tool, dbBuildTime, vulnerabilities, statements } = readScanReport(openVex([said], { timestamp }))
+  const { format, tool, dbBuildTime, vulnerabilities, statements } = readScanReport(openVex([statement], { timestamp }))
   assert.deepEqual([format, tool, vulnerabilities], ['openvex', { name: 'Acme', version: '1' }, []])
   assert.equal(dbBuildTime, '2026-01-02T03:04:05.000Z')
   assert.deepEqual(statements, [

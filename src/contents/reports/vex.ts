@@ -15,10 +15,10 @@ export function readOpenVex(document: Json): ScanReport {
   for (const one of objectsIn(document.statements)) {
     const about = productsOf(one.products)
     // Up to OpenVEX 0.0.1, `vulnerability` is the name as a text.
-    const said = typeof one.vulnerability === 'string' ? { name: one.vulnerability } : asObject(one.vulnerability)
+    const named = typeof one.vulnerability === 'string' ? { name: one.vulnerability } : asObject(one.vulnerability)
     gathered.add({
-      vulnerability: textOf(said.name) || textOf(said['@id']),
-      aliases: textsIn(said.aliases),
+      vulnerability: textOf(named.name) || textOf(named['@id']),
+      aliases: textsIn(named.aliases),
       status: textOf(one.status),
       justification: textOf(one.justification),
       text: [one.impact_statement, one.status_notes, one.action_statement].map(textOf).filter(Boolean).join(' '),
@@ -74,7 +74,7 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
     const { justification, detail } = asObject(one.analysis)
     // If a product has no package URL, its reference is used, so that the statement does not apply to all products.
     const products = objectsIn(one.affects).map(({ ref }) => purlOf(textOf(ref)) || textOf(ref))
-    const said = {
+    const statement = {
       vulnerability: textOf(one.id),
       aliases: objectsIn(one.references)
         .map(({ id }) => textOf(id))
@@ -83,10 +83,10 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
     }
     // If a statement has too many products, the remaining ones become another statement.
     const some = products.length === 0 ? [[]] : groupsOf(products)
-    for (const each of some) if (gathered.addIfMay({ ...said, products: each })) places.push(place)
+    for (const each of some) if (gathered.addIfMay({ ...statement, products: each })) places.push(place)
   }
-  const placed = gathered.all().map((said, i) => ({ said, place: places[i]! }))
-  return placed.sort((one, other) => one.place - other.place).map(({ said }) => said)
+  const placed = gathered.all().map((statement, i) => ({ statement, place: places[i]! }))
+  return placed.sort((one, other) => one.place - other.place).map(({ statement }) => statement)
 }
 
 const groupsOf = (products: readonly string[]): string[][] =>

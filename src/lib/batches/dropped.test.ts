@@ -4,28 +4,28 @@ import { createDropped } from './dropped.ts'
 
 test('counts dropped items at once, and logs them once a minute with the total', () => {
   let [now, counted] = [5, 0]
-  const said: number[] = []
+  const reported: number[] = []
   const dropped = createDropped(
     (by) => {
       counted += by
     },
-    (since) => said.push(since),
+    (since) => reported.push(since),
     () => now,
   )
   dropped.add(0)
-  assert.deepEqual(said, [])
+  assert.deepEqual(reported, [])
   for (const by of [3, 2, 2]) dropped.add(by)
-  assert.deepEqual([counted, said], [7, [3]])
+  assert.deepEqual([counted, reported], [7, [3]])
   now += 59_999
   dropped.add(0)
-  assert.deepEqual(said, [3])
+  assert.deepEqual(reported, [3])
   now += 1
   dropped.add(0)
-  assert.deepEqual(said, [3, 4])
+  assert.deepEqual(reported, [3, 4])
   now += 60_000
   dropped.add(0)
-  assert.deepEqual(said, [3, 4], 'nothing new')
+  assert.deepEqual(reported, [3, 4], 'nothing new')
   for (const by of [1, 1]) dropped.add(by)
   dropped.close()
-  assert.deepEqual([counted, said], [9, [3, 4, 1, 1]])
+  assert.deepEqual([counted, reported], [9, [3, 4, 1, 1]])
 })

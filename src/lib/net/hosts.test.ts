@@ -5,8 +5,8 @@ import { createHosts } from './hosts.ts'
 test('accepts a subdomain only with the default port of its scheme', () => {
   const hosts = createHosts('https://example.com', ['mirror.test:443', 'http://plain.test'])
   const find = (host: string, forwarded: { host?: string; proto?: string } = {}) => {
-    const said = { host, forwardedHost: forwarded.host, forwardedProto: forwarded.proto }
-    const { origin, subdomain } = hosts.find(said) ?? {}
+    const headers = { host, forwardedHost: forwarded.host, forwardedProto: forwarded.proto }
+    const { origin, subdomain } = hosts.find(headers) ?? {}
     return [origin, subdomain]
   }
   const team = ['https://team.example.com', 'team']

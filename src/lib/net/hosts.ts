@@ -25,7 +25,7 @@ export type Called = {
 }
 
 /** `find` returns `undefined` for a host that is not a name of this server. */
-export type Hosts = { find(said: HostHeaders): Called | undefined }
+export type Hosts = { find(headers: HostHeaders): Called | undefined }
 
 type Name = { host: string; scheme: string; isUrl: boolean }
 
@@ -74,8 +74,8 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
   const parents = [ours, ...further].sort((a, b) => b.host.length - a.host.length)
 
   return {
-    find({ host: said, forwardedHost, forwardedProto }) {
-      const called = (lastEntry(forwardedHost) ?? said ?? '').toLowerCase()
+    find({ host: hostHeader, forwardedHost, forwardedProto }) {
+      const called = (lastEntry(forwardedHost) ?? hostHeader ?? '').toLowerCase()
       const secure = lastEntry(forwardedProto)?.toLowerCase() === 'https'
       const originOf = (name: string, of: string) => `${secure ? 'https' : of}://${name}`
       const name = known.get(called)

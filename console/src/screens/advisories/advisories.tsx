@@ -120,8 +120,8 @@ const kindOf = (event: AdvisoryEvent) => members.find((name) => event[name] !== 
 
 function noteOf(event: AdvisoryEvent): string {
   const kind = kindOf(event)
-  const said = kind && (event[kind] as { note?: string; fixedVersion?: string })
-  return [said?.fixedVersion, said?.note].filter(Boolean).join(' ')
+  const details = kind && (event[kind] as { note?: string; fixedVersion?: string })
+  return [details?.fixedVersion, details?.note].filter(Boolean).join(' ')
 }
 
 function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEvent>[] {

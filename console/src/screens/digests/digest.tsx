@@ -290,7 +290,7 @@ type NotesProps = { accepted: Finding['acceptedBy']; statements: Finding['statem
 
 /** Accepted risks and VEX statements of a finding. */
 function FindingNotes({ accepted, statements }: NotesProps) {
-  const said = statements.slice(0, maxStatements)
+  const shownStatements = statements.slice(0, maxStatements)
   return (
     <ul class="plain">
       {accepted.map((one) => (
@@ -298,7 +298,7 @@ function FindingNotes({ accepted, statements }: NotesProps) {
           <bdi>{one.reason}</bdi> ({words.until} <Time at={one.expireTime} />)
         </li>
       ))}
-      {said.map(({ uid, author, status, justification, text }) => (
+      {shownStatements.map(({ uid, author, status, justification, text }) => (
         <li key={uid}>
           <bdi>{words.statementOf(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
         </li>

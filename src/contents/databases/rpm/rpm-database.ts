@@ -95,9 +95,9 @@ function* linesOfManifest(bytes: Buffer): Generator<RpmHeader | Entry> {
       yield { gap: { reason: 'DAMAGED', message: 'a line does not have all fields of a package' } }
       continue
     }
-    const said = (value: string): string => (value === '(none)' ? '' : value)
-    const version = { version: full.slice(0, hyphen), release: full.slice(hyphen + 1), epoch: said(epoch) }
-    yield { name, ...version, arch: said(arch), source: said(source), module: '', files: noFiles }
+    const valueOrEmpty = (value: string): string => (value === '(none)' ? '' : value)
+    const version = { version: full.slice(0, hyphen), release: full.slice(hyphen + 1), epoch: valueOrEmpty(epoch) }
+    yield { name, ...version, arch: valueOrEmpty(arch), source: valueOrEmpty(source), module: '', files: noFiles }
   }
 }
 

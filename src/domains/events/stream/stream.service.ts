@@ -40,23 +40,23 @@ export async function* streamEvents(call: StreamCall, request: StreamRequest): A
   let at = await startOf(call, request.after, await follower.newest())
   yield { id: at.id }
 
-  let said = performance.now()
+  let lastSent = performance.now()
   for (;;) {
     await announced.renew()
-    const left = Math.max(0, said + app.config.streamIdleMs - performance.now())
+    const left = Math.max(0, lastSent + app.config.streamIdleMs - performance.now())
     const { events, upTo } = await follower.after(at.position, left, signal)
     for (const event of events) {
       at = { position: event.position, id: event.uuid }
       const place = placeOf(call, await call.callerNow(), request, event)
       if (place === undefined) continue
       yield { id: at.id, delivery: await deliveryOf(call, place, event) }
-      said = performance.now()
+      lastSent = performance.now()
     }
     at.position = upTo
-    if (performance.now() - said < app.config.streamIdleMs) continue
+    if (performance.now() - lastSent < app.config.streamIdleMs) continue
     requireSight(call, await call.callerNow(), request)
     yield { id: at.id }
-    said = performance.now()
+    lastSent = performance.now()
   }
 }
 
@@ -144,7 +144,7 @@ export async function announce(
   const stream = randomUUID()
   const renewMs = Math.max(config.streamIdleMs, leastRenewMs)
   let places = ''
-  let said = 0
+  let lastSent = 0
 
   const placesNow = async (): Promise<readonly string[]> => {
     if (group !== '') return [group]
@@ -153,7 +153,7 @@ export async function announce(
     return access.mode === 'unscoped' ? rights.roots(access.capabilities).slice(0, maxPlaces) : []
   }
   const say = async (): Promise<void> => {
-    said = performance.now()
+    lastSent = performance.now()
     const now = await placesNow()
     const until = new Date(clock().getTime() + 3 * renewMs + config.requestTimeoutMs).toISOString()
     const same = places === now.join()
@@ -166,7 +166,7 @@ export async function announce(
   await say()
   return {
     async renew() {
-      if (performance.now() - said >= renewMs) await say()
+      if (performance.now() - lastSent >= renewMs) await say()
     },
     async [Symbol.asyncDispose]() {
       // If the deletion fails, the row of the announcement expires later.

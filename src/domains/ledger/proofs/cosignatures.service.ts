@@ -27,7 +27,7 @@ type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witness
  * is a size larger than the checkpoint, or infinite if the witness has a contradicting checkpoint. `said` is true if the witness
  * reported its size, or that it does not know the log.
  */
-type Seen = { vkey: string; size: number; lines: string; beyond: number; said: boolean }
+type Seen = { vkey: string; size: number; lines: string; beyond: number; hasAnswered: boolean }
 /** One run. Witnesses that do not answer are added to `silent` and not asked again in the run. */
 type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
@@ -105,7 +105,8 @@ async function keep(
   log: store.WaitingLog,
   asked: readonly Seen[],
 ) {
-  const isSure = asked.filter(({ said }) => said).length >= quorumOf(config.transparencyLogWitnesses.length)
+  const isSure =
+    asked.filter(({ hasAnswered }) => hasAnswered).length >= quorumOf(config.transparencyLogWitnesses.length)
   const { now, kept, isBehind } = await tx(
     async (tx) => {
       const now = await store.lockHeads(tx, log.id)
@@ -157,7 +158,7 @@ function keptHead(
 async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number, run: Run, tries = 1): Promise<Seen> {
   const { key, url } = witness
   const vkey = vkeyOf(key)
-  const nothing: Seen = { vkey, size: seen, lines: '', beyond: 0, said: false }
+  const nothing: Seen = { vkey, size: seen, lines: '', beyond: 0, hasAnswered: false }
   const request = { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: await requestOf(by, log, seen) }
   const answer = await by.toWitnesses
     .post(`${url}/add-checkpoint`, request, { timeoutMs: run.timeoutMs, maxBytes, signal: run.signal })
@@ -167,14 +168,14 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
     const { text } = parseNote(log.checkpoint)!
     const own = signatures.filter(({ name, id }) => name === key.name && id === key.id)
     if (own.length === 1 && signedBy({ text, signatures: own }, key).is === 'signed') {
-      return { vkey, size: log.size, lines: signatureLine(own[0]!), beyond: 0, said: true }
+      return { vkey, size: log.size, lines: signatureLine(own[0]!), beyond: 0, hasAnswered: true }
     }
   }
   const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
   // The witness has another checkpoint of the same size. A correct log never gets this answer, even if the log has grown
   // meanwhile.
   const contradicts = answer.status === 422 || (told === seen && told === log.size)
-  if (contradicts) return { ...nothing, beyond: Number.POSITIVE_INFINITY, said: true }
+  if (contradicts) return { ...nothing, beyond: Number.POSITIVE_INFINITY, hasAnswered: true }
   if (told !== undefined && told > log.size) return { ...nothing, beyond: told }
   // Another server may ask the same witness, so the size of the witness may grow with each answer.
   if (told !== undefined && tries < mostTries) return ask(by, log, witness, told, run, tries + 1)
@@ -186,7 +187,7 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
     ...('error' in answer && { error: answer.error }),
   })
   // A witness that does not know the log or its key has signed no checkpoint of it.
-  return { ...nothing, said: status === 403 || status === 404 }
+  return { ...nothing, hasAnswered: status === 403 || status === 404 }
 }
 
 async function requestOf({ db }: By, { id, size, checkpoint }: store.WaitingLog, seen: number): Promise<string> {

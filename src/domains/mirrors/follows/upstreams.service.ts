@@ -42,10 +42,16 @@ export async function listUpstreams(call: Call, query: ListQuery<store.UpstreamF
 }
 
 export async function createUpstream(call: Call, parent: string, input: UpstreamInput): Promise<Upstream> {
-  const { password, ...said } = input
-  const requestsPerSecond = said.requestsPerSecond || usualRequestsPerSecond
+  const { password, ...settings } = input
+  const requestsPerSecond = settings.requestsPerSecond || usualRequestsPerSecond
   const times = { createTime: call.now, updateTime: call.now }
-  const created: Upstream = { ...said, requestsPerSecond, uid: newUid(parent), hasPassword: password !== '', ...times }
+  const created: Upstream = {
+    ...settings,
+    requestsPerSecond,
+    uid: newUid(parent),
+    hasPassword: password !== '',
+    ...times,
+  }
   checkUpstream(call, { upstream: created, password })
   const sealed = seal(call, password)
   await call.app.db.tx(async (tx) => {

@@ -35,8 +35,8 @@ export const gateKind: RuleKind<Gate, GateText> = {
   quota: { name: 'gates', most: mostGates },
   fields: gateFields,
   textOf({ name, mode, rule, exemptPulledDays }, patch) {
-    const { kind, ...said } = rule
-    return toPatchable({ name, mode, exemptPulledDays, ...noRule, [kind]: said }, patch)
+    const { kind, ...ruleSettings } = rule
+    return toPatchable({ name, mode, exemptPulledDays, ...noRule, [kind]: ruleSettings }, patch)
   },
   read: (text, _scope, before) => readGate(text, before && keptSeverity(before)),
 }

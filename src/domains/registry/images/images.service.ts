@@ -148,10 +148,12 @@ export async function findVariants(
  */
 async function searchEntries(search: Search, entries: readonly Entry[]): Promise<void> {
   const { walk } = search
-  const unsaid = entries.filter(({ digest, architecture }) => architecture === undefined && walk.isNew(digest))
+  const withoutArchitecture = entries.filter(
+    ({ digest, architecture }) => architecture === undefined && walk.isNew(digest),
+  )
   const manifests = await readManifests(
     search,
-    unsaid.map(({ digest }) => digest),
+    withoutArchitecture.map(({ digest }) => digest),
   )
   const configs = await blobsOf(
     search.call,

@@ -62,12 +62,12 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
 
 /** Contents named by SBOMs and statements about an image or an index. Returns undefined if there are no such documents. */
 async function readAttached(reading: Reading, digest: string): Promise<ImageContents | undefined> {
-  const said = [
+  const allContents = [
     await readReferrers(reading, digest),
     await readAttestationTag(reading, digest),
     await readAttestations(reading, digest),
   ]
-  return joinAll(said.filter((one) => one !== undefined))
+  return joinAll(allContents.filter((one) => one !== undefined))
 }
 
 type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & { packages: readonly Package[] }
@@ -134,19 +134,19 @@ function toGap(error: unknown, what = 'the layers were'): ImageContents {
  */
 async function readReferrers(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { attached, left } = await listAttached(reading, digest)
-  const said: ImageContents[] = []
+  const allContents: ImageContents[] = []
   let last = 0
   for (const one of attached) {
     const contents = await readDocuments(reading, digest, documentsIn(one))
-    if (contents) said.push(contents)
+    if (contents) allContents.push(contents)
     if (contents?.packages.length) {
       last = one.id
       break
     }
   }
   // Older documents are ignored. A newer document that was left out might name packages, so it is a coverage gap.
-  if (left > last) said.unshift(toGap(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some attestations were'))
-  return joinAll(said)
+  if (left > last) allContents.unshift(toGap(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some attestations were'))
+  return joinAll(allContents)
 }
 
 const tooMany = 'the image has too many referrers'
@@ -249,7 +249,7 @@ async function readDocuments(
   about: string,
   documents: readonly Descriptor[],
 ): Promise<ImageContents | undefined> {
-  const said: ImageContents[] = []
+  const allContents: ImageContents[] = []
   for (const document of documents.slice(0, maxSboms)) {
     try {
       const found = await reader.readSbom(createOpener(app, repo, document, maxSbomBytes), signal)
@@ -257,14 +257,15 @@ async function readDocuments(
       const { subjects, sealed, ...contents } = found
       const isElsewhere = subjects && (subjects.length > 0 || sealed) && !subjects.includes(about)
       if (isElsewhere) app.log.info('sbom is for another image', { repo, sbom: document.digest })
-      else if (contents.packages.length + contents.gaps.length > 0) said.push(contents)
+      else if (contents.packages.length + contents.gaps.length > 0) allContents.push(contents)
     } catch (error) {
-      said.push(toGap(error, 'an SBOM was'))
+      allContents.push(toGap(error, 'an SBOM was'))
       app.log.info('sbom could not be read', { repo, sbom: document.digest, error: (error as Error).message })
     }
   }
-  if (documents.length > maxSboms) said.push(toGap(new Unreadable('LIMIT_EXCEEDED', tooManySboms), 'some SBOMs were'))
-  return joinAll(said)
+  if (documents.length > maxSboms)
+    allContents.push(toGap(new Unreadable('LIMIT_EXCEEDED', tooManySboms), 'some SBOMs were'))
+  return joinAll(allContents)
 }
 
 const tooManySboms = `a manifest has more than ${maxSboms} of them`

@@ -152,9 +152,9 @@ export function orderOf({ kind, ecosystem }: { kind: string; ecosystem: string }
 
 /** Severity of each advisory entry. The keys are entry numbers. */
 async function severitiesOf(reader: Reader, rows: readonly AffectedRow[]): Promise<Map<number, number>> {
-  const unsaid = rows.filter(({ severity }) => severity === 0).map(({ recordNo }) => recordNo)
+  const withoutSeverity = rows.filter(({ severity }) => severity === 0).map(({ recordNo }) => recordNo)
   const records = new Map<number, store.RecordNames>()
-  for (const one of unsaid.length > 0 ? await store.recordsOf(reader, [...new Set(unsaid)]) : []) {
+  for (const one of withoutSeverity.length > 0 ? await store.recordsOf(reader, [...new Set(withoutSeverity)]) : []) {
     records.set(one.recordNo, one)
   }
   const without = [...records.values()].filter(({ severities }) => severities.length === 0)

@@ -154,10 +154,10 @@ export async function severitiesNamed(
   reader: Reader,
   names: readonly string[],
 ): Promise<{ name: string; severities: RecordSeverity[] }[]> {
-  const said = (some: readonly string[]) => sql`
+  const selectSeverities = (some: readonly string[]) => sql`
     SELECT n.name, r.severities
       FROM vulnerability_record_names n JOIN vulnerability_records r ON r.id = n.record_no
      WHERE n.name IN (${list(some)}) AND r.severities <> '[]' AND r.withdraw_time = ''`
-  const rows = await allOf<{ name: string; severities: string }, string>(reader, names, said)
+  const rows = await allOf<{ name: string; severities: string }, string>(reader, names, selectSeverities)
   return rows.map(({ name, severities }) => ({ name, severities: JSON.parse(severities) as RecordSeverity[] }))
 }

@@ -85,9 +85,9 @@ async function suppressedOf(
     const those = found.filter(({ componentNo }) => owned.has(componentNo))
     const ids = [...new Set(those.flatMap(({ record }) => namesOf(record)))]
     const packages = { names: [owner.name, owner.origin], ecosystems: withAllReleases(owner.ecosystem) }
-    const said = owner.ecosystem === '' ? [] : await store.advisoryEntriesAbout(reader, packages, ids)
+    const entries = owner.ecosystem === '' ? [] : await store.advisoryEntriesAbout(reader, packages, ids)
     for (const { findingNo, record } of those) {
-      const by = clearedBy(owner, record, said)
+      const by = clearedBy(owner, record, entries)
       if (by) wanted.push({ findingNo, ownerNo: owner.componentNo, source: by.source, record: by.record.id })
     }
   }
@@ -103,14 +103,14 @@ const namesOf = ({ id, aliases, upstream }: NamedRecord): string[] => [...new Se
 function clearedBy(
   owner: StoredComponent,
   record: NamedRecord,
-  said: readonly store.AdvisoryEntry[],
+  entries: readonly store.AdvisoryEntry[],
 ): store.AdvisoryEntry | undefined {
   const ids = vulnerabilityIds(record)
   const order = orderOf(owner)
   const clearing = ids.map((id) => {
     // If a record is about several vulnerabilities, its other names belong to none of these vulnerabilities.
     const names = new Set(ids.length > 1 ? [id] : namesOf(record))
-    const about = said.filter((one) => namesOf(one.record).some((name) => names.has(name)))
+    const about = entries.filter((one) => namesOf(one.record).some((name) => names.has(name)))
     if (about.some((one) => verdictOf(owner, one, order) !== 'clear')) return undefined
     return about.filter((one) => isCleared(owner, one, order)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))[0]
   })

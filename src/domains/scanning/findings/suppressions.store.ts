@@ -102,8 +102,8 @@ export async function advisoryEntriesAbout(
        WHERE n.name IN (${list(some)}) AND a.name IN (${list(names)}) AND a.ecosystem IN (${list(ecosystems)})
          AND a.until_time = '' AND a.place = ''`)
     for (const row of rows) {
-      const said = { ...toAffected(row), record: toNamed(row), source: row.source }
-      found.set(said.affectedNo, said)
+      const entry = { ...toAffected(row), record: toNamed(row), source: row.source }
+      found.set(entry.affectedNo, entry)
     }
   }
   return [...found.values()]

@@ -65,9 +65,9 @@ export function createParts(reader: Reader): Parts {
         rows.map(({ affectedNo }) => affectedNo),
         affected,
       )) {
-        const said = await reader.all<Parameters<typeof toAffected>[0]>(sql`
+        const affectedRows = await reader.all<Parameters<typeof toAffected>[0]>(sql`
           SELECT ${affectedColumns} FROM affected_packages a WHERE a.id IN (${list(some)})`)
-        for (const one of said) affected.set(one.affectedNo, toAffected(one))
+        for (const one of affectedRows) affected.set(one.affectedNo, toAffected(one))
       }
       const about = rows.map(({ affectedNo }) => affected.get(affectedNo)!.recordNo)
       for (const some of missing(about, records)) {
@@ -80,14 +80,14 @@ export function createParts(reader: Reader): Parts {
       }
     },
     knownOf({ findingNo, componentNo, affectedNo, state, severity, foundTime, goneTime }, { ownerNo, locations }) {
-      const said = affected.get(affectedNo)!
+      const affectedEntry = affected.get(affectedNo)!
       return {
         ...{ findingNo, ownerNo, state, severity },
         foundTime: once(foundTime),
         goneTime: once(goneTime),
         component: components.get(componentNo)!,
-        affected: said,
-        ...records.get(said.recordNo)!,
+        affected: affectedEntry,
+        ...records.get(affectedEntry.recordNo)!,
         locations: placesOf(locations),
         suppressed: [],
         accepted: [],

@@ -15,7 +15,7 @@ type RankRow = {
 
 /** Probabilities and shares are stored in millionths, so that they compare exactly. A missing value is below all others. */
 const millionths = (share: number): number => Math.round(share * 1e6)
-const unsaid = -1
+const unrated = -1
 
 function toRow({ cve, exploited, likelihood }: Rank): RankRow {
   return {
@@ -24,8 +24,8 @@ function toRow({ cve, exploited, likelihood }: Rank): RankRow {
     addDate: exploited?.addDate ?? '',
     dueDate: exploited?.dueDate ?? '',
     ransomware: exploited?.ransomware ? 1 : 0,
-    epss: likelihood ? millionths(likelihood.epss) : unsaid,
-    percentile: likelihood ? millionths(likelihood.percentile) : unsaid,
+    epss: likelihood ? millionths(likelihood.epss) : unrated,
+    percentile: likelihood ? millionths(likelihood.percentile) : unrated,
   }
 }
 
@@ -33,7 +33,7 @@ function fromRow({ cve, exploited, addDate, dueDate, ransomware, epss, percentil
   return {
     cve,
     ...(exploited === 1 && { exploited: { addDate, dueDate, ransomware: ransomware === 1 } }),
-    ...(epss !== unsaid && { likelihood: { epss: epss / 1e6, percentile: percentile / 1e6 } }),
+    ...(epss !== unrated && { likelihood: { epss: epss / 1e6, percentile: percentile / 1e6 } }),
   }
 }
 

@@ -14,11 +14,11 @@ export const findings: Handlers<typeof FindingsService> = {
     const asked = found.map(({ vulnerabilities, record, component }) => {
       return { names: [...vulnerabilities, record.id, ...record.aliases], component }
     })
-    const said = await statementsFor(call, repoUid, digest, asked)
+    const allStatements = await statementsFor(call, repoUid, digest, asked)
     return {
       $typeName: 'pinfold.control.scanning.v1.ImageFindings',
       digest,
-      findings: found.map((one, i) => ({ ...toMessage(one), statements: said[i]!.map(statementMessage) })),
+      findings: found.map((one, i) => ({ ...toMessage(one), statements: allStatements[i]!.map(statementMessage) })),
       gaps: gaps.map(toGap),
       coverage: toCoverage(coverage),
     }
@@ -36,9 +36,9 @@ export const findings: Handlers<typeof FindingsService> = {
   },
 }
 
-function statementMessage({ takeTime, referrer: _, within: __, ...said }: Statement) {
+function statementMessage({ takeTime, referrer: _, within: __, ...statement }: Statement) {
   const $typeName = 'pinfold.control.scanning.v1.VexStatement' as const
-  return { $typeName, ...said, takeTime: timestamp(takeTime) }
+  return { $typeName, ...statement, takeTime: timestamp(takeTime) }
 }
 
 function toMessage({

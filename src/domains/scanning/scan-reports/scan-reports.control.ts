@@ -54,8 +54,8 @@ export const scanReports: Handlers<typeof ScanReportsService> = {
   },
 }
 
-function statementMessage({ takeTime, referrer: _, within: __, ...said }: Statement): VexStatement {
-  return { $typeName: 'pinfold.control.scanning.v1.VexStatement', ...said, takeTime: timestamp(takeTime) }
+function statementMessage({ takeTime, referrer: _, within: __, ...statement }: Statement): VexStatement {
+  return { $typeName: 'pinfold.control.scanning.v1.VexStatement', ...statement, takeTime: timestamp(takeTime) }
 }
 
 function toMessage(one: ReportFacts): ScanReport {

@@ -190,14 +190,14 @@ export function joinReports(reports: readonly [ImageReport, ...ImageReport[]]): 
     byId.set(one.id, before ? join(before, one) : one)
   }
   const builds = reports.map(({ buildTime }) => buildTime)
-  const said = (of: (scanner: NonNullable<ImageReport['scanner']>) => string): string =>
+  const ofScanner = (of: (scanner: NonNullable<ImageReport['scanner']>) => string): string =>
     reports.map(({ scanner }) => (scanner ? of(scanner) : '')).join(', ')
   return {
     ...newest,
     // If one report has no build time, the age of the oldest database is unknown.
     buildTime: builds.includes('') ? '' : builds.sort()[0]!,
     vulnerabilities: [...byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1)),
-    scanner: { name: 0, tool: said(({ tool }) => tool), version: said(({ version }) => version) },
+    scanner: { name: 0, tool: ofScanner(({ tool }) => tool), version: ofScanner(({ version }) => version) },
   }
 }
 

@@ -152,16 +152,23 @@ export async function findSame(
   { repo, digest, rawDigest }: Pick<WaitingReport, 'repo' | 'digest' | 'rawDigest'>,
   { tool, toolVersion, format, buildTime, vulnerabilities, statements, signatures }: ReadReport,
 ): Promise<number | undefined> {
-  type Newest = { id: number; version: string; built: string; said: string; stated: string; raw: string }
+  type Newest = {
+    id: number
+    version: string
+    built: string
+    reported: string
+    stated: string
+    raw: string
+  }
   const newest = await reader.get<Newest>(sql`
-    SELECT s.id, s.raw_digest AS raw, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS said, x.statements AS stated
+    SELECT s.id, s.raw_digest AS raw, s.tool_version AS version, s.build_time AS built, x.vulnerabilities AS reported, x.statements AS stated
       FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
      WHERE s.repo_id = ${repo} AND s.digest = ${digest} AND s.state IN (2, 4) AND s.tool = ${tool} AND s.format = ${format}
      ORDER BY s.id DESC LIMIT 1`)
   const same =
     newest?.version === toolVersion &&
     newest.built === buildTime &&
-    newest.said === vulnerabilities &&
+    newest.reported === vulnerabilities &&
     newest.stated === statements &&
     // Two reports with the same content can have different signatures.
     (signatures === 0 || newest.raw === rawDigest)

@@ -91,8 +91,8 @@ export async function ignoringStatementsOf(
      WHERE s.repo_uid = ${repoUid} AND s.digest = ${digest} AND s.status IN ('not_affected', 'fixed')
        AND s.vulnerability IN (${list(some)}) ORDER BY s.id`
   const rows = await allOf<HidingRow, string>(reader, vulnerabilities, hiding)
-  return rows.map(({ uid, name, actor, endTime, expireTime, ...said }) => {
-    return { ...said, signer: { uid, name, actor, endTime, expireTime } }
+  return rows.map(({ uid, name, actor, endTime, expireTime, ...statement }) => {
+    return { ...statement, signer: { uid, name, actor, endTime, expireTime } }
   })
 }
 

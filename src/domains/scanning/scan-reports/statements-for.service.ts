@@ -25,7 +25,7 @@ export async function statementsFor(
   const all = findings.length === 0 ? [] : await listStatements(call, repoUid, digest)
   if (all.length === 0) return findings.map(() => [])
   const walk = new Walk({ steps: Number.POSITIVE_INFINITY, bytes: 0 }, call.signal, () => new Error('unlimited'))
-  const said = await indexOf(all, { digest, distribution: await distributionOf(call, repoUid, digest), walk })
+  const statementIndex = await indexOf(all, { digest, distribution: await distributionOf(call, repoUid, digest), walk })
   const told: Statement[][] = []
   let left = most.all
   for (const { names, component } of findings) {
@@ -34,10 +34,12 @@ export async function statementsFor(
       told.push([])
       continue
     }
-    const named = names.flatMap((name) => said.named.get(name) ?? [])
+    const named = names.flatMap((name) => statementIndex.named.get(name) ?? [])
     const about = [
-      said.ofImage,
-      ...[component.version, ''].flatMap((version) => said.ofPackages.get(keyOf({ ...component, version })) ?? []),
+      statementIndex.ofImage,
+      ...[component.version, ''].flatMap(
+        (version) => statementIndex.ofPackages.get(keyOf({ ...component, version })) ?? [],
+      ),
     ]
     const numbers = firstInBoth(named, about, Math.min(most.each, left))
     left -= numbers.length
@@ -47,25 +49,25 @@ export async function statementsFor(
 }
 
 /** Indexes of statements: by vulnerability name, statements on the whole image, and statements on a package. */
-type Said = { named: Map<string, Set<number>>; ofImage: Set<number>; ofPackages: Map<string, Set<number>> }
+type StatementIndex = { named: Map<string, Set<number>>; ofImage: Set<number>; ofPackages: Map<string, Set<number>> }
 
 async function indexOf(
   all: readonly Statement[],
   { digest, distribution, walk }: { digest: string; distribution: string; walk: Walk },
-): Promise<Said> {
-  const said: Said = { named: new Map(), ofImage: new Set(), ofPackages: new Map() }
+): Promise<StatementIndex> {
+  const statementIndex: StatementIndex = { named: new Map(), ofImage: new Set(), ofPackages: new Map() }
   for (const [number, one] of all.entries()) {
     await walk.pause()
     const { image, parts } = aboutImage(one, digest)
-    for (const name of [one.vulnerability, ...one.aliases]) addStatement(said.named, name, number)
-    if (image) said.ofImage.add(number)
+    for (const name of [one.vulnerability, ...one.aliases]) addStatement(statementIndex.named, name, number)
+    if (image) statementIndex.ofImage.add(number)
     for (const part of parts) {
       const pattern = patternOf(part)
       if (pattern && (pattern.distribution === '' || pattern.distribution === distribution))
-        addStatement(said.ofPackages, keyOf(pattern), number)
+        addStatement(statementIndex.ofPackages, keyOf(pattern), number)
     }
   }
-  return said
+  return statementIndex
 }
 
 const keyOf = ({ kind, name, version }: AskedFinding['component']): string => JSON.stringify([kind, name, version])

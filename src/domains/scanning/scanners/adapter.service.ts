@@ -45,16 +45,18 @@ export async function readMetadata(asked: ScannerAddress): Promise<Metadata> {
   const answer = await ask(asked, 'metadata', { method: 'GET', headers: { accept: 'application/*' } }, 10_000)
   if (answer.status !== 200)
     throw new ScannerError('away', `the scanner responded with HTTP ${answer.status} to the request for its metadata`)
-  const said = parseJson(answer.body)
+  const metadata = parseJson(answer.body)
   // A capability without a type is for vulnerabilities. Scanners that state types are newer.
-  const able = objectsIn(said?.capabilities).filter(({ type }) => (textOf(type) || 'vulnerability') === 'vulnerability')
+  const able = objectsIn(metadata?.capabilities).filter(
+    ({ type }) => (textOf(type) || 'vulnerability') === 'vulnerability',
+  )
   const produced = able.flatMap((one) => textsIn(one.produces_mime_types)).map(plainType)
   const produces = reportTypesAsked.find((type) => produced.includes(plainType(type)))
-  if (!said || produces === undefined)
+  if (!metadata || produces === undefined)
     throw new ScannerError('away', 'the metadata of the scanner has no supported type of report')
-  const { name, vendor, version } = asObject(said.scanner)
+  const { name, vendor, version } = asObject(metadata.scanner)
   const title = [textOf(name), textOf(version), vendor ? `by ${textOf(vendor)}` : ''].filter(Boolean).join(' ')
-  const built = Date.parse(textOf(asObject(said.properties)[updatedAt]))
+  const built = Date.parse(textOf(asObject(metadata.properties)[updatedAt]))
   return {
     title: title.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 256),
     consumes: [...new Set(able.flatMap((one) => textsIn(one.consumes_mime_types)))].slice(0, 50),

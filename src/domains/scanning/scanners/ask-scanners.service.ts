@@ -154,10 +154,10 @@ async function findScanner(
     if (!isDoubted && scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs)
       return { scanner, asked }
     const problem = isDoubted ? scanner.problem : ''
-    const said = { ...(await readMetadata(asked)), askTime: now.toISOString(), problem }
-    await lease.tx((tx) => store.storeScannerMetadata(tx, scanner, said))
+    const metadata = { ...(await readMetadata(asked)), askTime: now.toISOString(), problem }
+    await lease.tx((tx) => store.storeScannerMetadata(tx, scanner, metadata))
     scannerQueue.isDoubted = false
-    return { scanner: { ...scanner, ...said }, asked }
+    return { scanner: { ...scanner, ...metadata }, asked }
   } catch (error) {
     if (!(error instanceof ScannerError)) throw error
     await lease.tx((tx) => store.noteProblem(tx, scanner, error.message))

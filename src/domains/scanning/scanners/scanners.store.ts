@@ -45,9 +45,9 @@ export async function encryptedCredentialOf(reader: Reader, id: number): Promise
   return row?.credential ?? new Uint8Array()
 }
 
-type Said = Pick<Scanner, 'name' | 'url' | 'groups' | 'registryUrl' | 'onPush'>
+type ScannerSettings = Pick<Scanner, 'name' | 'url' | 'groups' | 'registryUrl' | 'onPush'>
 
-export async function insertScanner(tx: Tx, one: Said, credential: Uint8Array, now: string): Promise<void> {
+export async function insertScanner(tx: Tx, one: ScannerSettings, credential: Uint8Array, now: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO scanners (name, url, credential, groups, registry_url, on_push, create_time, update_time)
     VALUES (${one.name}, ${one.url}, ${credential}, ${JSON.stringify(one.groups)}, ${one.registryUrl},
@@ -55,7 +55,13 @@ export async function insertScanner(tx: Tx, one: Said, credential: Uint8Array, n
 }
 
 /** Replaces the settings of a scanner. The scanner's metadata will be read again. */
-export async function patchScanner(tx: Tx, id: number, one: Said, credential: Uint8Array, now: string): Promise<void> {
+export async function patchScanner(
+  tx: Tx,
+  id: number,
+  one: ScannerSettings,
+  credential: Uint8Array,
+  now: string,
+): Promise<void> {
   await tx.run(sql`
     UPDATE scanners SET url = ${one.url}, credential = ${credential}, groups = ${JSON.stringify(one.groups)},
            registry_url = ${one.registryUrl}, on_push = ${Number(one.onPush)}, ask_time = '', problem = '',
@@ -72,11 +78,11 @@ export async function deleteScanner(tx: Tx, name: string): Promise<boolean> {
 export async function storeScannerMetadata(
   tx: Tx,
   { id, updateTime }: Pick<Scanner, 'id' | 'updateTime'>,
-  said: Pick<Scanner, 'title' | 'consumes' | 'produces' | 'buildTime' | 'askTime' | 'problem'>,
+  metadata: Pick<Scanner, 'title' | 'consumes' | 'produces' | 'buildTime' | 'askTime' | 'problem'>,
 ): Promise<void> {
   await tx.run(sql`
-    UPDATE scanners SET title = ${said.title}, consumes = ${JSON.stringify(said.consumes)}, produces = ${said.produces},
-           build_time = ${said.buildTime}, ask_time = ${said.askTime}, problem = ${said.problem}
+    UPDATE scanners SET title = ${metadata.title}, consumes = ${JSON.stringify(metadata.consumes)}, produces = ${metadata.produces},
+           build_time = ${metadata.buildTime}, ask_time = ${metadata.askTime}, problem = ${metadata.problem}
      WHERE id = ${id} AND update_time = ${updateTime}`)
 }
 

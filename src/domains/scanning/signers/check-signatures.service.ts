@@ -137,10 +137,10 @@ async function applyDocument(
   let left = rows
   let hadRoom = images.length <= mostSigned.images
   for (const { digest, names: digests } of images.slice(0, mostSigned.images)) {
-    const said = await signedIn(names, digests, { id, author, saidTime, createTime, statements })
-    for (const some of chunks(said, statementsAtOnce)) {
+    const prepared = await signedIn(names, digests, { id, author, saidTime, createTime, statements })
+    for (const some of chunks(prepared, statementsAtOnce)) {
       signal.throwIfAborted()
-      const taken = await applySlice(app, write, { repoUid, digest }, { signers, said: some, most: left })
+      const taken = await applySlice(app, write, { repoUid, digest }, { signers, prepared: some, most: left })
       left = Math.max(0, left - taken.added)
       hadRoom &&= taken.hadRoom
       await sleep(pauseMs)
@@ -151,7 +151,7 @@ async function applyDocument(
 }
 
 type Image = { repoUid: string; digest: string }
-type Slice = { signers: readonly string[]; said: readonly PreparedStatement[]; most: number }
+type Slice = { signers: readonly string[]; prepared: readonly PreparedStatement[]; most: number }
 type Applied = { added: number; hadRoom: boolean }
 
 /** Applies a slice of statements. If the organization has no quota left, applies only statements that stop hiding findings. */
@@ -165,14 +165,14 @@ async function applySlice(app: App, write: Write, image: Image, slice: Slice): P
 }
 
 /** Applies a slice in a transaction. Throws RESOURCE_EXHAUSTED if the organization has no quota for the added rows. */
-async function applySliceInTx(app: App, tx: Tx, image: Image, { signers, said, most }: Slice): Promise<Applied> {
+async function applySliceInTx(app: App, tx: Tx, image: Image, { signers, prepared, most }: Slice): Promise<Applied> {
   const now = app.clock().toISOString()
   const live = new Set((await signersAt(tx, lineage(image.repoUid), now)).map(({ uid }) => uid))
   const room = Math.min(most, mostSigned.ofImage - (await countSigned(tx, image, mostSigned.ofImage)))
   const all = { added: 0, hadRoom: true }
   for (const signer of signers) {
     if (!live.has(signer)) continue
-    const { added, hadRoom } = await takeSigned(tx, image, signer, said, { now, room: room - all.added })
+    const { added, hadRoom } = await takeSigned(tx, image, signer, prepared, { now, room: room - all.added })
     all.added += added
     all.hadRoom &&= hadRoom
   }

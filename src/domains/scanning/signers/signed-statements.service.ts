@@ -61,10 +61,10 @@ export async function signedIn(
   ]
   for (const [i, { one, number }] of inOrder.entries()) {
     if (i % atOnce === 0) await nextTurn()
-    const said = [one.status, one.justification, one.text].filter(Boolean).join(', ')
+    const content = [one.status, one.justification, one.text].filter(Boolean).join(', ')
     const about = {
       ...{ status: one.status, statement: `${id}.${number}` },
-      stated: `${author || 'somebody'}: ${said}`.slice(0, 1000).toWellFormed(),
+      stated: `${author || 'somebody'}: ${content}`.slice(0, 1000).toWellFormed(),
       // A statement without a time cannot be sorted. If it does not hide findings, the import time is used, so that findings are
       // shown in case of doubt.
       saidTime: hidesFinding(one) || saidTime !== '' ? saidTime : createTime,
@@ -115,7 +115,7 @@ export async function takeSigned(
   { now, room }: { now: string; room: number },
 ): Promise<{ added: number; hadRoom: boolean }> {
   const names = [...new Set(signed.map(({ vulnerability }) => vulnerability))]
-  const current = new SaidBefore(await store.activeStatements(tx, image, signer, names))
+  const current = new EarlierStatements(await store.activeStatements(tx, image, signer, names))
   const taken = { added: 0, hadRoom: true }
   for (const one of signed) {
     const same = current.same(one)
@@ -156,7 +156,7 @@ const isLater = (before: store.SignedStatement, one: store.SignedStatement): boo
 type Row = store.ActiveStatement & PreparedStatement
 
 /** Current statements of a signer on some vulnerabilities in an image. */
-class SaidBefore {
+class EarlierStatements {
   /** Rows by vulnerability, then by package without version (empty for any package), then by package as stored. */
   readonly #rows = new Map<string, Map<string, Map<string, Row>>>()
 
