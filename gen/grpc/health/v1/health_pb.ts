@@ -78,7 +78,7 @@ export const HealthCheckResponseSchema: GenMessage<HealthCheckResponse, {jsonTyp
  */
 export const HealthCheckResponse_ServingStatus = {
   /**
-   * Unknown.
+   * The health is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */

@@ -21,7 +21,7 @@ export const file_pinfold_auth_v1_auth: GenFile = /*@__PURE__*/
   fileDesc("ChpwaW5mb2xkL2F1dGgvdjEvYXV0aC5wcm90bxIVcGluZm9sZC5wbGF0Zm9ybS5hdXRoIpADCgZXaG9BbUkSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEAoIYXVkaWVuY2UYAyADKAkSKgoGZXhwaXJ5GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglpc3N1ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KDGNhcGFiaWxpdGllcxhlIAMoCzIoLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5XaG9BbUkuQ2FwYWJpbGl0eRINCgVlbWFpbBhmIAEoCRIvCgdwcm9maWxlGGcgASgLMh4ucGluZm9sZC5wbGF0Zm9ybS5hdXRoLlByb2ZpbGUaeAoKQ2FwYWJpbGl0eRIqCgVncm91cBgBIAEoCzIbLnBpbmZvbGQucGxhdGZvcm0uaWFtLkdyb3VwEigKBHJvbGUYAiABKAsyGi5waW5mb2xkLnBsYXRmb3JtLmlhbS5Sb2xlEhQKDGNhcGFiaWxpdGllcxgDIAMoCSJRCgdQcm9maWxlEgwKBG5hbWUYASABKAkSDwoHcGljdHVyZRgCIAEoCRISCgpnaXZlbl9uYW1lGAMgASgJEhMKC2ZhbWlseV9uYW1lGAQgASgJIjgKE1JlZ2lzdHJhdGlvblJlcXVlc3QSDAoEY29kZRgBIAEoCRITCgtpZGVudGl0eV9pZBgDIAEoCSIqCgdTZXNzaW9uEhAKCGlkZW50aXR5GAEgASgJEg0KBWdyb3VwGAIgASgJIikKGUdldEhlYWRsZXNzU2Vzc2lvblJlcXVlc3QSDAoEY29kZRgBIAEoCSJFCg9IZWFkbGVzc1Nlc3Npb24SFwoPZWNkaF9wdWJsaWNfa2V5GAEgASgMEhkKEWVuY3J5cHRlZF9pZHRva2VuGAIgASgMIh0KD0RlbGV0aW9uUmVxdWVzdBIKCgJpZBgBIAEoCTKZBAoEQXV0aBJcCghWYWxpZGF0ZRIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRodLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5XaG9BbUkiGYq1GAISAILT5JMCDRILL2F1dGgvdjEvb2sSqwEKCFJlZ2lzdGVyEioucGluZm9sZC5wbGF0Zm9ybS5hdXRoLlJlZ2lzdHJhdGlvblJlcXVlc3QaHi5waW5mb2xkLnBsYXRmb3JtLmF1dGguU2Vzc2lvbiJTirUYAgoAkrUYLQoiZGV2LnBpbmZvbGQuYXBpLmF1dGgucmVnaXN0ZXJlZC52MRIFZ3JvdXAYAYLT5JMCFjoBKiIRL2F1dGgvdjEvcmVnaXN0ZXISlAEKEkdldEhlYWRsZXNzU2Vzc2lvbhIwLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5HZXRIZWFkbGVzc1Nlc3Npb25SZXF1ZXN0GiYucGluZm9sZC5wbGF0Zm9ybS5hdXRoLkhlYWRsZXNzU2Vzc2lvbiIkirUYAgoAgtPkkwIYEhYvc3RzL2hlYWRsZXNzX3Nlc3Npb25zEm4KBkRlbGV0ZRImLnBpbmZvbGQucGxhdGZvcm0uYXV0aC5EZWxldGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJIq1GAISAILT5JMCGCoWL2F1dGgvdjEvZGVsZXRlL3tpZD0qfWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_iam_v1_groups, file_pinfold_iam_v1_roles]);
 
 /**
- * Caller, according to the token.
+ * Caller, according to the claims of the token.
  *
  * @generated from message pinfold.platform.auth.WhoAmI
  */
@@ -84,7 +84,7 @@ export type WhoAmI = Message<"pinfold.platform.auth.WhoAmI"> & {
 };
 
 /**
- * Caller, according to the token.
+ * Caller, according to the claims of the token.
  *
  * @generated from message pinfold.platform.auth.WhoAmI
  */
@@ -223,7 +223,7 @@ export const WhoAmI_CapabilitySchema: GenMessage<WhoAmI_Capability, {jsonType: W
  */
 export type Profile = Message<"pinfold.platform.auth.Profile"> & {
   /**
-   * Full name.
+   * Full name of the person.
    *
    * @generated from field: string name = 1;
    */
@@ -237,14 +237,14 @@ export type Profile = Message<"pinfold.platform.auth.Profile"> & {
   picture: string;
 
   /**
-   * First name.
+   * First name of the person.
    *
    * @generated from field: string given_name = 3;
    */
   givenName: string;
 
   /**
-   * Last name.
+   * Last name of the person.
    *
    * @generated from field: string family_name = 4;
    */
@@ -258,7 +258,7 @@ export type Profile = Message<"pinfold.platform.auth.Profile"> & {
  */
 export type ProfileJson = {
   /**
-   * Full name.
+   * Full name of the person.
    *
    * @generated from field: string name = 1;
    */
@@ -272,14 +272,14 @@ export type ProfileJson = {
   picture?: string;
 
   /**
-   * First name.
+   * First name of the person.
    *
    * @generated from field: string given_name = 3;
    */
   givenName?: string;
 
   /**
-   * Last name.
+   * Last name of the person.
    *
    * @generated from field: string family_name = 4;
    */

@@ -733,7 +733,7 @@ export const AccountAssociationsStatusSchema: GenMessage<AccountAssociationsStat
  */
 export const AccountAssociationsStatus_State = {
   /**
-   * Unknown.
+   * The state is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */

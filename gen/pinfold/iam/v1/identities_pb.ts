@@ -789,7 +789,7 @@ export const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest, {jso
  */
 export const ServicePrincipal = {
   /**
-   * No service.
+   * No service is set.
    *
    * @generated from enum value: UNKNOWN = 0;
    */

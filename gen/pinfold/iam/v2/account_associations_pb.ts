@@ -1011,7 +1011,7 @@ export const AccountProviderTypeSchema: GenEnum<AccountProviderType, AccountProv
  */
 export const CheckStatus = {
   /**
-   * Unknown.
+   * The state is not known.
    *
    * @generated from enum value: CHECK_STATUS_UNSPECIFIED = 0;
    */

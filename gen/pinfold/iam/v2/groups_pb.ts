@@ -796,21 +796,21 @@ export const OrgKindSchema: GenEnum<OrgKind, OrgKindJson> = /*@__PURE__*/
  */
 export const OrgStatus = {
   /**
-   * Unknown.
+   * The status is not known.
    *
    * @generated from enum value: ORG_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Setup in progress.
+   * The organization is being set up.
    *
    * @generated from enum value: ORG_STATUS_INITIALIZING = 1;
    */
   INITIALIZING: 1,
 
   /**
-   * In use.
+   * The organization is in use.
    *
    * @generated from enum value: ORG_STATUS_READY = 2;
    */

@@ -1239,7 +1239,7 @@ export const IdentityMetadataSchema: GenMessage<IdentityMetadata, {jsonType: Ide
  */
 export const RelationshipType = {
   /**
-   * Any kind.
+   * Any kind of relationship.
    *
    * @generated from enum value: RELATIONSHIP_TYPE_UNSPECIFIED = 0;
    */
@@ -1302,7 +1302,7 @@ export const RelationshipTypeSchema: GenEnum<RelationshipType, RelationshipTypeJ
  */
 export const ServicePrincipal = {
   /**
-   * No service.
+   * No service is set.
    *
    * @generated from enum value: SERVICE_PRINCIPAL_UNSPECIFIED = 0;
    */

@@ -69,21 +69,21 @@ export type RoleBinding = Message<"pinfold.platform.iam.v2.RoleBinding"> & {
   uid: string;
 
   /**
-   * Short form of the identity. Only `uid` is set for a person who has not signed up yet.
+   * Main fields of the identity. Only `uid` is set for a person who has not signed up yet.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingIdentity identity = 2;
    */
   identity?: RoleBindingIdentity | undefined;
 
   /**
-   * Short form of the group.
+   * Main fields of the group.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingGroup group = 3;
    */
   group?: RoleBindingGroup | undefined;
 
   /**
-   * Short form of the role.
+   * Main fields of the role.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingRole role = 4;
    */
@@ -133,21 +133,21 @@ export type RoleBindingJson = {
   uid?: string;
 
   /**
-   * Short form of the identity. Only `uid` is set for a person who has not signed up yet.
+   * Main fields of the identity. Only `uid` is set for a person who has not signed up yet.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingIdentity identity = 2;
    */
   identity?: RoleBindingIdentityJson;
 
   /**
-   * Short form of the group.
+   * Main fields of the group.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingGroup group = 3;
    */
   group?: RoleBindingGroupJson;
 
   /**
-   * Short form of the role.
+   * Main fields of the role.
    *
    * @generated from field: pinfold.platform.iam.v2.RoleBindingRole role = 4;
    */

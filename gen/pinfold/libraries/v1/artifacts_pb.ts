@@ -233,7 +233,7 @@ export const ArtifactListSchema: GenMessage<ArtifactList, {jsonType: ArtifactLis
   messageDesc(file_pinfold_libraries_v1_artifacts, 1);
 
 /**
- * Library.
+ * Library of one ecosystem, with its newest version.
  *
  * @generated from message pinfold.platform.libraries.Artifact
  */
@@ -296,7 +296,7 @@ export type Artifact = Message<"pinfold.platform.libraries.Artifact"> & {
 };
 
 /**
- * Library.
+ * Library of one ecosystem, with its newest version.
  *
  * @generated from message pinfold.platform.libraries.Artifact
  */
@@ -701,7 +701,7 @@ export const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse
  */
 export type GetArtifactCountResponse_Count = Message<"pinfold.platform.libraries.GetArtifactCountResponse.Count"> & {
   /**
-   * Ecosystem.
+   * The ecosystem that is counted.
    *
    * @generated from field: pinfold.platform.libraries.Ecosystem ecosystem = 1;
    */
@@ -722,7 +722,7 @@ export type GetArtifactCountResponse_Count = Message<"pinfold.platform.libraries
  */
 export type GetArtifactCountResponse_CountJson = {
   /**
-   * Ecosystem.
+   * The ecosystem that is counted.
    *
    * @generated from field: pinfold.platform.libraries.Ecosystem ecosystem = 1;
    */
@@ -854,7 +854,7 @@ export const EcosystemSchema: GenEnum<Ecosystem, EcosystemJson> = /*@__PURE__*/
  */
 export const SourceType = {
   /**
-   * Unknown.
+   * The origin is not known.
    *
    * @generated from enum value: SOURCE_TYPE_UNSPECIFIED = 0;
    */

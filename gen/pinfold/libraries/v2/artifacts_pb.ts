@@ -238,7 +238,7 @@ export const ListArtifactsResponseSchema: GenMessage<ListArtifactsResponse, {jso
   messageDesc(file_pinfold_libraries_v2_artifacts, 1);
 
 /**
- * Library.
+ * Library of one ecosystem, with its newest version.
  *
  * @generated from message pinfold.platform.libraries.v2.Artifact
  */
@@ -301,7 +301,7 @@ export type Artifact = Message<"pinfold.platform.libraries.v2.Artifact"> & {
 };
 
 /**
- * Library.
+ * Library of one ecosystem, with its newest version.
  *
  * @generated from message pinfold.platform.libraries.v2.Artifact
  */
@@ -742,7 +742,7 @@ export const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse
  */
 export type GetArtifactCountResponse_EcosystemCount = Message<"pinfold.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount"> & {
   /**
-   * Ecosystem.
+   * The ecosystem that is counted.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 1;
    */
@@ -763,7 +763,7 @@ export type GetArtifactCountResponse_EcosystemCount = Message<"pinfold.platform.
  */
 export type GetArtifactCountResponse_EcosystemCountJson = {
   /**
-   * Ecosystem.
+   * The ecosystem that is counted.
    *
    * @generated from field: pinfold.platform.libraries.v2.Ecosystem ecosystem = 1;
    */

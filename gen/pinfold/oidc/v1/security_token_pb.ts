@@ -134,7 +134,7 @@ export const ExchangeRequestSchema: GenMessage<ExchangeRequest, {jsonType: Excha
   messageDesc(file_pinfold_oidc_v1_security_token, 0);
 
 /**
- * Token.
+ * Access token with its expiry. For people, also a refresh token.
  *
  * @generated from message pinfold.platform.oidc.RawToken
  */
@@ -162,7 +162,7 @@ export type RawToken = Message<"pinfold.platform.oidc.RawToken"> & {
 };
 
 /**
- * Token.
+ * Access token with its expiry. For people, also a refresh token.
  *
  * @generated from message pinfold.platform.oidc.RawToken
  */

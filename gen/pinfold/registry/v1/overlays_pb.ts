@@ -413,7 +413,7 @@ export type ApkoConfig_Accounts_Group = Message<"pinfold.platform.registry.ApkoC
   gid: number;
 
   /**
-   * Name.
+   * Name of the group.
    *
    * @generated from field: string group_name = 2;
    */
@@ -441,7 +441,7 @@ export type ApkoConfig_Accounts_GroupJson = {
   gid?: number;
 
   /**
-   * Name.
+   * Name of the group.
    *
    * @generated from field: string group_name = 2;
    */
@@ -476,7 +476,7 @@ export type ApkoConfig_Accounts_User = Message<"pinfold.platform.registry.ApkoCo
   uid: number;
 
   /**
-   * Name.
+   * Login name of the user.
    *
    * @generated from field: string user_name = 2;
    */
@@ -525,7 +525,7 @@ export type ApkoConfig_Accounts_UserJson = {
   uid?: number;
 
   /**
-   * Name.
+   * Login name of the user.
    *
    * @generated from field: string user_name = 2;
    */

@@ -67,7 +67,7 @@ export const CreateTagRequestSchema: GenMessage<CreateTagRequest, {jsonType: Cre
   messageDesc(file_pinfold_registry_v1_tags, 0);
 
 /**
- * Name in a repo that points to an image.
+ * Tag: a name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.Tag
  */
@@ -116,7 +116,7 @@ export type Tag = Message<"pinfold.platform.registry.Tag"> & {
 };
 
 /**
- * Name in a repo that points to an image.
+ * Tag: a name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.Tag
  */

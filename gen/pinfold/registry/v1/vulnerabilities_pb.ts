@@ -220,7 +220,7 @@ export const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}
   messageDesc(file_pinfold_registry_v1_vulnerabilities, 2);
 
 /**
- * A scanner.
+ * Scanner, with its version and the age of its database.
  *
  * @generated from message pinfold.platform.registry.Scanner
  */
@@ -233,7 +233,7 @@ export type Scanner = Message<"pinfold.platform.registry.Scanner"> & {
   name: Scanner_Name;
 
   /**
-   * Version.
+   * Version of the scanner.
    *
    * @generated from field: string version = 2;
    */
@@ -248,7 +248,7 @@ export type Scanner = Message<"pinfold.platform.registry.Scanner"> & {
 };
 
 /**
- * A scanner.
+ * Scanner, with its version and the age of its database.
  *
  * @generated from message pinfold.platform.registry.Scanner
  */
@@ -261,7 +261,7 @@ export type ScannerJson = {
   name?: Scanner_NameJson;
 
   /**
-   * Version.
+   * Version of the scanner.
    *
    * @generated from field: string version = 2;
    */
@@ -289,7 +289,7 @@ export const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}> = /*@__
  */
 export const Scanner_Name = {
   /**
-   * Any.
+   * Any scanner.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -372,7 +372,7 @@ export type Vulnerability = Message<"pinfold.platform.registry.Vulnerability"> &
   details: string;
 
   /**
-   * Severity.
+   * Severity of the vulnerability.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 6;
    */
@@ -449,7 +449,7 @@ export type VulnerabilityJson = {
   details?: string;
 
   /**
-   * Severity.
+   * Severity of the vulnerability.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 6;
    */
@@ -596,7 +596,7 @@ export const Vulnerability_FixSchema: GenMessage<Vulnerability_Fix, {jsonType: V
  */
 export const Vulnerability_Fix_State = {
   /**
-   * Unknown.
+   * The fix state is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -651,42 +651,42 @@ export const Vulnerability_Fix_StateSchema: GenEnum<Vulnerability_Fix_State, Vul
  */
 export const Vulnerability_Severity = {
   /**
-   * Unknown.
+   * The severity is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * Low.
+   * Low severity.
    *
    * @generated from enum value: LOW = 1;
    */
   LOW: 1,
 
   /**
-   * Medium.
+   * Medium severity.
    *
    * @generated from enum value: MEDIUM = 2;
    */
   MEDIUM: 2,
 
   /**
-   * High.
+   * High severity.
    *
    * @generated from enum value: HIGH = 3;
    */
   HIGH: 3,
 
   /**
-   * Critical.
+   * Critical severity.
    *
    * @generated from enum value: CRITICAL = 4;
    */
   CRITICAL: 4,
 
   /**
-   * Negligible.
+   * Negligible severity.
    *
    * @generated from enum value: NEGLIGIBLE = 5;
    */
@@ -804,7 +804,7 @@ export type RawVulnReport = Message<"pinfold.platform.registry.RawVulnReport"> &
   createdAt?: Timestamp | undefined;
 
   /**
-   * Report. Empty if it is too large for an answer.
+   * Report as text. Empty if it is too large for an answer.
    *
    * @generated from field: string raw_report = 4;
    */
@@ -846,7 +846,7 @@ export type RawVulnReportJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Report. Empty if it is too large for an answer.
+   * Report as text. Empty if it is too large for an answer.
    *
    * @generated from field: string raw_report = 4;
    */
@@ -881,7 +881,7 @@ export type VulnCountReportFilter = Message<"pinfold.platform.registry.VulnCount
   repo: string;
 
   /**
-   * The tag.
+   * The name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -923,7 +923,7 @@ export type VulnCountReportFilterJson = {
   repo?: string;
 
   /**
-   * The tag.
+   * The name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -972,7 +972,7 @@ export type RepoTagReference = Message<"pinfold.platform.registry.RepoTagReferen
   repo: string;
 
   /**
-   * The tag.
+   * The name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -993,7 +993,7 @@ export type RepoTagReferenceJson = {
   repo?: string;
 
   /**
-   * The tag.
+   * The name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -1056,7 +1056,7 @@ export type VulnCountReport = Message<"pinfold.platform.registry.VulnCountReport
   repo: string;
 
   /**
-   * The tag.
+   * The name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -1147,7 +1147,7 @@ export type VulnCountReportJson = {
   repo?: string;
 
   /**
-   * The tag.
+   * The name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -1238,7 +1238,7 @@ export const VulnCountReportSchema: GenMessage<VulnCountReport, {jsonType: VulnC
  */
 export type VulnCount = Message<"pinfold.platform.registry.VulnCount"> & {
   /**
-   * The severity.
+   * Severity that is counted.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 1;
    */
@@ -1259,7 +1259,7 @@ export type VulnCount = Message<"pinfold.platform.registry.VulnCount"> & {
  */
 export type VulnCountJson = {
   /**
-   * The severity.
+   * Severity that is counted.
    *
    * @generated from field: pinfold.platform.registry.Vulnerability.Severity severity = 1;
    */

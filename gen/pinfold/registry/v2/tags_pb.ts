@@ -55,7 +55,7 @@ export const GetTagRequestSchema: GenMessage<GetTagRequest, {jsonType: GetTagReq
   messageDesc(file_pinfold_registry_v2_tags, 0);
 
 /**
- * Name in a repo that points to an image.
+ * Tag: a name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.v2.Tag
  */
@@ -113,7 +113,7 @@ export type Tag = Message<"pinfold.platform.registry.v2.Tag"> & {
 };
 
 /**
- * Name in a repo that points to an image.
+ * Tag: a name in a repo that points to an image.
  *
  * @generated from message pinfold.platform.registry.v2.Tag
  */

@@ -210,7 +210,7 @@ export const Sbom2Schema: GenMessage<Sbom2, {jsonType: Sbom2Json}> = /*@__PURE__
  */
 export const Sbom2_Source = {
   /**
-   * Unknown.
+   * The origin is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -301,7 +301,7 @@ export const ComponentGraphSchema: GenMessage<ComponentGraph, {jsonType: Compone
   messageDesc(file_pinfold_tenant_v1_sboms, 1);
 
 /**
- * Component.
+ * Component of the image: a package or a file.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph.Node
  */
@@ -313,7 +313,7 @@ export type ComponentGraph_Node = Message<"pinfold.platform.tenant.ComponentGrap
    */
   typedNode: {
     /**
-     * A package.
+     * The component is a package.
      *
      * @generated from field: pinfold.platform.tenant.Package2 package = 1;
      */
@@ -321,7 +321,7 @@ export type ComponentGraph_Node = Message<"pinfold.platform.tenant.ComponentGrap
     case: "package";
   } | {
     /**
-     * A file.
+     * The component is a file.
      *
      * @generated from field: pinfold.platform.tenant.File2 file = 2;
      */
@@ -331,20 +331,20 @@ export type ComponentGraph_Node = Message<"pinfold.platform.tenant.ComponentGrap
 };
 
 /**
- * Component.
+ * Component of the image: a package or a file.
  *
  * @generated from message pinfold.platform.tenant.ComponentGraph.Node
  */
 export type ComponentGraph_NodeJson = {
   /**
-   * A package.
+   * The component is a package.
    *
    * @generated from field: pinfold.platform.tenant.Package2 package = 1;
    */
   package?: Package2Json;
 
   /**
-   * A file.
+   * The component is a file.
    *
    * @generated from field: pinfold.platform.tenant.File2 file = 2;
    */
@@ -428,7 +428,7 @@ export const ComponentGraph_EdgeSchema: GenMessage<ComponentGraph_Edge, {jsonTyp
  */
 export const ComponentGraph_Edge_Type = {
   /**
-   * Unknown.
+   * The relation is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -484,7 +484,7 @@ export const ComponentGraph_Edge_TypeSchema: GenEnum<ComponentGraph_Edge_Type, C
   enumDesc(file_pinfold_tenant_v1_sboms, 1, 1, 0);
 
 /**
- * A package.
+ * The component is a package.
  *
  * @generated from message pinfold.platform.tenant.Package2
  */
@@ -497,7 +497,7 @@ export type Package2 = Message<"pinfold.platform.tenant.Package2"> & {
   id: string;
 
   /**
-   * Name.
+   * Name of the package.
    *
    * @generated from field: string name = 2;
    */
@@ -518,7 +518,7 @@ export type Package2 = Message<"pinfold.platform.tenant.Package2"> & {
   license: string;
 
   /**
-   * Description.
+   * Description of the package.
    *
    * @generated from field: string description = 5;
    */
@@ -533,7 +533,7 @@ export type Package2 = Message<"pinfold.platform.tenant.Package2"> & {
 };
 
 /**
- * A package.
+ * The component is a package.
  *
  * @generated from message pinfold.platform.tenant.Package2
  */
@@ -546,7 +546,7 @@ export type Package2Json = {
   id?: string;
 
   /**
-   * Name.
+   * Name of the package.
    *
    * @generated from field: string name = 2;
    */
@@ -567,7 +567,7 @@ export type Package2Json = {
   license?: string;
 
   /**
-   * Description.
+   * Description of the package.
    *
    * @generated from field: string description = 5;
    */
@@ -589,7 +589,7 @@ export const Package2Schema: GenMessage<Package2, {jsonType: Package2Json}> = /*
   messageDesc(file_pinfold_tenant_v1_sboms, 2);
 
 /**
- * A file.
+ * The component is a file.
  *
  * @generated from message pinfold.platform.tenant.File2
  */
@@ -602,7 +602,7 @@ export type File2 = Message<"pinfold.platform.tenant.File2"> & {
   id: string;
 
   /**
-   * Path.
+   * Path of the file in the image.
    *
    * @generated from field: string name = 2;
    */
@@ -617,7 +617,7 @@ export type File2 = Message<"pinfold.platform.tenant.File2"> & {
 };
 
 /**
- * A file.
+ * The component is a file.
  *
  * @generated from message pinfold.platform.tenant.File2
  */
@@ -630,7 +630,7 @@ export type File2Json = {
   id?: string;
 
   /**
-   * Path.
+   * Path of the file in the image.
    *
    * @generated from field: string name = 2;
    */

@@ -142,14 +142,14 @@ export const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}
  */
 export type Scanner = Message<"pinfold.platform.tenant.Scanner"> & {
   /**
-   * Name.
+   * Name of the scanner.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Version.
+   * Version of the scanner.
    *
    * @generated from field: string version = 2;
    */
@@ -163,14 +163,14 @@ export type Scanner = Message<"pinfold.platform.tenant.Scanner"> & {
  */
 export type ScannerJson = {
   /**
-   * Name.
+   * Name of the scanner.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Version.
+   * Version of the scanner.
    *
    * @generated from field: string version = 2;
    */
@@ -198,7 +198,7 @@ export type VulnerabilityMatch = Message<"pinfold.platform.tenant.VulnerabilityM
   vulnerability?: VulnerabilityRecord | undefined;
 
   /**
-   * The package.
+   * Package with the vulnerability.
    *
    * @generated from field: pinfold.platform.tenant.Package2 pkg = 2;
    */
@@ -226,7 +226,7 @@ export type VulnerabilityMatchJson = {
   vulnerability?: VulnerabilityRecordJson;
 
   /**
-   * The package.
+   * Package with the vulnerability.
    *
    * @generated from field: pinfold.platform.tenant.Package2 pkg = 2;
    */
@@ -261,14 +261,14 @@ export type VulnerabilityRecord = Message<"pinfold.platform.tenant.Vulnerability
   id: string;
 
   /**
-   * Description.
+   * Description of the vulnerability.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Severity.
+   * Severity of the vulnerability.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
@@ -338,14 +338,14 @@ export type VulnerabilityRecordJson = {
   id?: string;
 
   /**
-   * Description.
+   * Description of the vulnerability.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Severity.
+   * Severity of the vulnerability.
    *
    * @generated from field: pinfold.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
@@ -513,35 +513,35 @@ export const VulnerabilityRecord_RelatedVulnerabilitySchema: GenMessage<Vulnerab
  */
 export const VulnerabilityRecord_Severity = {
   /**
-   * Unknown.
+   * The severity is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN: 0,
 
   /**
-   * Low.
+   * Low severity.
    *
    * @generated from enum value: LOW = 1;
    */
   LOW: 1,
 
   /**
-   * Medium.
+   * Medium severity.
    *
    * @generated from enum value: MEDIUM = 2;
    */
   MEDIUM: 2,
 
   /**
-   * High.
+   * High severity.
    *
    * @generated from enum value: HIGH = 3;
    */
   HIGH: 3,
 
   /**
-   * Critical.
+   * Critical severity.
    *
    * @generated from enum value: CRITICAL = 4;
    */
@@ -624,7 +624,7 @@ export const FixSchema: GenMessage<Fix, {jsonType: FixJson}> = /*@__PURE__*/
  */
 export const Fix_State = {
   /**
-   * Unknown.
+   * The fix state is not known.
    *
    * @generated from enum value: UNKNOWN = 0;
    */

@@ -852,63 +852,63 @@ export const OrderBySchema: GenEnum<OrderBy, OrderByJson> = /*@__PURE__*/
  */
 export const EventTypeFilter = {
   /**
-   * Any type.
+   * Any type of event.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Detected.
+   * Selects `detection` events: the vulnerability was detected.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_DETECTION = 1;
    */
   DETECTION: 1,
 
   /**
-   * Affected.
+   * Selects `true_positive_determination` events: the vulnerability affects the artifact.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION = 2;
    */
   TRUE_POSITIVE_DETERMINATION: 2,
 
   /**
-   * Fixed.
+   * Selects `fixed` events: the vulnerability is fixed.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FIXED = 3;
    */
   FIXED: 3,
 
   /**
-   * Not affected.
+   * Selects `false_positive_determination` events: the vulnerability does not affect the artifact.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FALSE_POSITIVE_DETERMINATION = 4;
    */
   FALSE_POSITIVE_DETERMINATION: 4,
 
   /**
-   * No analysis is planned.
+   * Selects `analysis_not_planned` events: no analysis is planned.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED = 5;
    */
   ANALYSIS_NOT_PLANNED: 5,
 
   /**
-   * No fix is planned.
+   * Selects `fix_not_planned` events: no fix is planned.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FIX_NOT_PLANNED = 6;
    */
   FIX_NOT_PLANNED: 6,
 
   /**
-   * A fix by the upstream project is pending.
+   * Selects `pending_upstream_fix` events: a fix by the upstream project is pending.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX = 7;
    */
   PENDING_UPSTREAM_FIX: 7,
 
   /**
-   * Patched.
+   * Selects `patched` events: the vulnerability is patched.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_PATCHED = 8;
    */

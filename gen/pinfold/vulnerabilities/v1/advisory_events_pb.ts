@@ -1218,7 +1218,7 @@ export const ReviewStatus = {
   UNKNOWN: 0,
 
   /**
-   * Waiting for review.
+   * The event waits for review.
    *
    * @generated from enum value: PENDING = 1;
    */
@@ -1232,7 +1232,7 @@ export const ReviewStatus = {
   APPROVED: 2,
 
   /**
-   * Changes requested. Can become pending again.
+   * The reviewer has requested changes. The event can become pending again.
    *
    * @generated from enum value: REQUEST_CHANGES = 3;
    */

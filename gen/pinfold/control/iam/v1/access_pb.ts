@@ -531,7 +531,7 @@ export type SufficientRole = Message<"pinfold.control.iam.v1.SufficientRole"> & 
   uid: string;
 
   /**
-   * Name.
+   * Name of the role.
    *
    * @generated from field: string name = 2;
    */
@@ -559,7 +559,7 @@ export type SufficientRoleJson = {
   uid?: string;
 
   /**
-   * Name.
+   * Name of the role.
    *
    * @generated from field: string name = 2;
    */

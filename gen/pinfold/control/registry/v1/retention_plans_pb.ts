@@ -376,7 +376,7 @@ export type PlannedDeletion = Message<"pinfold.control.registry.v1.PlannedDeleti
   dryRun: boolean;
 
   /**
-   * Result.
+   * Result for this manifest, once the plan is applied.
    *
    * @generated from field: pinfold.control.registry.v1.PlannedDeletion.Outcome outcome = 9;
    */
@@ -447,7 +447,7 @@ export type PlannedDeletionJson = {
   dryRun?: boolean;
 
   /**
-   * Result.
+   * Result for this manifest, once the plan is applied.
    *
    * @generated from field: pinfold.control.registry.v1.PlannedDeletion.Outcome outcome = 9;
    */
@@ -530,7 +530,7 @@ export const PlannedDeletion_Outcome = {
   OUTCOME_UNSPECIFIED: 0,
 
   /**
-   * Deleted.
+   * The manifest was deleted.
    *
    * @generated from enum value: DELETED = 1;
    */

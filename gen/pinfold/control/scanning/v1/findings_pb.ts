@@ -393,7 +393,7 @@ export const ResultCoverageSchema: GenMessage<ResultCoverage, {jsonType: ResultC
  */
 export const ResultCoverage_State = {
   /**
-   * Unknown.
+   * The coverage is not known.
    *
    * @generated from enum value: STATE_UNSPECIFIED = 0;
    */

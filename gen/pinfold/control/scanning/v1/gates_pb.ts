@@ -400,7 +400,7 @@ export const VulnerabilityRule_Severity = {
   HIGH: 3,
 
   /**
-   * Critical.
+   * Only critical.
    *
    * @generated from enum value: CRITICAL = 4;
    */

@@ -119,7 +119,7 @@ export const PutScannerRequestSchema: GenMessage<PutScannerRequest, {jsonType: P
  */
 export type RemoveScannerRequest = Message<"pinfold.control.scanning.v1.RemoveScannerRequest"> & {
   /**
-   * Name.
+   * Name of the scanner to remove.
    *
    * @generated from field: string name = 1;
    */
@@ -133,7 +133,7 @@ export type RemoveScannerRequest = Message<"pinfold.control.scanning.v1.RemoveSc
  */
 export type RemoveScannerRequestJson = {
   /**
-   * Name.
+   * Name of the scanner to remove.
    *
    * @generated from field: string name = 1;
    */
