@@ -1,6 +1,6 @@
 // Server of a checkout, started like `npm start` and filled only through the public API, so that servers of two checkouts can be
 // compared.
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'

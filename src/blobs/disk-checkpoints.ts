@@ -21,7 +21,7 @@ type Files = {
  */
 export function diskCheckpoints(folder: string, { drafts, link }: Files): CheckpointStore {
   const root = join(folder, checkpointFolder)
-  const makePlace = createPlaces(folder)
+  const makeLogFolder = createLogFolders(folder)
   return {
     isAtomic: () => true,
 
@@ -35,23 +35,23 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
     },
 
     async write(name, text, expected) {
-      const place = join(root, name)
-      await makePlace(name)
+      const logFolder = join(root, name)
+      await makeLogFolder(name)
       const number = Number(expected ?? 0) + 1
       const draft = join(folder, drafts, randomBytes(16).toString('hex'))
       try {
         await writeFile(draft, text, { flag: 'wx', mode: 0o600, flush: true })
-        const before = await numbersIn(place)
+        const before = await numbersIn(logFolder)
         if ((before[0] ?? 0) !== number - 1) return undefined
-        await link(draft, join(place, String(number)))
-        await syncPath(place)
-        const [highest, ...others] = await numbersIn(place)
+        await link(draft, join(logFolder, String(number)))
+        await syncPath(logFolder)
+        const [highest, ...others] = await numbersIn(logFolder)
         // A later writer had already written this number and deleted it. So the text of this writer is outdated.
         if (highest !== number) {
-          await rm(join(place, String(number)), { force: true })
+          await rm(join(logFolder, String(number)), { force: true })
           return undefined
         }
-        for (const other of others) await rm(join(place, String(other)), { force: true })
+        for (const other of others) await rm(join(logFolder, String(other)), { force: true })
         return String(number)
       } catch (error) {
         if (isCode(error, 'EEXIST')) return undefined
@@ -72,7 +72,7 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
 }
 
 /** Creates the folder of a name. An existing folder is synced too, since a killed process may have created it without a sync. */
-function createPlaces(folder: string) {
+function createLogFolders(folder: string) {
   const synced = new Newest<string, true>(mostSynced)
   return async (name: string): Promise<void> => {
     const root = join(folder, checkpointFolder)
@@ -85,8 +85,8 @@ function createPlaces(folder: string) {
 }
 
 /** Numbers of the files in a folder, the highest first. Empty if the folder does not exist. */
-async function numbersIn(place: string): Promise<number[]> {
-  const names = await readdir(place).catch((error: unknown) => {
+async function numbersIn(logFolder: string): Promise<number[]> {
+  const names = await readdir(logFolder).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return []
     throw error
   })
@@ -98,9 +98,9 @@ async function numbersIn(place: string): Promise<number[]> {
  * Reads the newest complete file. On a file system without links, a crash can leave a truncated file. Then the previous text is
  * returned, with the highest number as its version. So the next write gets a higher number.
  */
-async function newestOf(place: string, numbers: readonly number[]): Promise<StoredCheckpoint | undefined | 'gone'> {
+async function newestOf(logFolder: string, numbers: readonly number[]): Promise<StoredCheckpoint | undefined | 'gone'> {
   for (const number of numbers) {
-    const text = await readFile(join(place, String(number)), 'utf8').catch((error: unknown) => {
+    const text = await readFile(join(logFolder, String(number)), 'utf8').catch((error: unknown) => {
       if (isCode(error, 'ENOENT')) return undefined
       throw error
     })

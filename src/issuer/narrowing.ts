@@ -23,7 +23,7 @@ export function narrow(
 ): ReadonlyMap<string, bigint> {
   const held = createRights({ identity, grants }).places()
   const wide = scopes.length === 0 ? held : atScopes(held, [...new Set(scopes)])
-  const cut = [...wide].map(([place, mask]) => [place, kept === undefined ? mask : mask & kept] as const)
+  const cut = [...wide].map(([group, mask]) => [group, kept === undefined ? mask : mask & kept] as const)
   return new Map(cut.filter(([, mask]) => mask !== 0n))
 }
 
@@ -42,8 +42,8 @@ export function narrowBriefly(
   if (scopes.length === 0) return kept === undefined ? undefined : new Map([[top, kept]])
   const full = narrow(identity, grants, scopes, kept)
   const brief = new Map<string, bigint>()
-  for (const [place, mask] of full) {
-    const scope = scopes.find((one) => isAtOrBelow(place, one))!
+  for (const [group, mask] of full) {
+    const scope = scopes.find((one) => isAtOrBelow(group, one))!
     brief.set(scope, (brief.get(scope) ?? 0n) | mask)
   }
   return brief
@@ -53,13 +53,13 @@ function atScopes(held: Grants, scopes: readonly string[]): Grants {
   const narrowed = new Map<string, bigint>()
   const highest = scopes.filter((scope) => !scopes.some((other) => other !== scope && isAtOrBelow(scope, other)))
   const reachable = (scope: string) =>
-    [...held.keys()].some((place) => isAtOrBelow(scope, place) || isAtOrBelow(place, scope))
+    [...held.keys()].some((group) => isAtOrBelow(scope, group) || isAtOrBelow(group, scope))
   if (!scopes.every(reachable)) throw new ScopeOutOfReach()
-  const add = (place: string, mask: bigint) => narrowed.set(place, (narrowed.get(place) ?? 0n) | mask)
+  const add = (group: string, mask: bigint) => narrowed.set(group, (narrowed.get(group) ?? 0n) | mask)
   for (const scope of highest) {
     const above = [top, ...lineage(scope)].reduce((mask, node) => mask | (held.get(node) ?? 0n), 0n)
     if (above !== 0n) add(scope, above)
-    for (const [place, mask] of held) if (place !== scope && isAtOrBelow(place, scope)) add(place, mask)
+    for (const [group, mask] of held) if (group !== scope && isAtOrBelow(group, scope)) add(group, mask)
   }
   return narrowed
 }

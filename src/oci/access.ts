@@ -118,21 +118,21 @@ const grantors = 'an owner of the organization can grant it'
  * DENIED error for an action. Only members see which capabilities they lack, so the error does not tell others whether the
  * repository exists.
  */
-function createDenial(visit: Visit, place: string, names: readonly string[]): OciError {
-  if (!isMember(visit, place)) return denied()
+function createDenial(visit: Visit, scope: string, names: readonly string[]): OciError {
+  if (!isMember(visit, scope)) return denied()
   const token = visit.call.caller.token?.narrowed ? ', or your token does not include it' : ''
   return denied(
-    `you do not have the capability ${listMissing(visit, place, names)} for this repository${token}; ${grantors}`,
+    `you do not have the capability ${listMissing(visit, scope, names)} for this repository${token}; ${grantors}`,
   )
 }
 
-function listMissing({ call: { caller } }: Visit, place: string, names: readonly string[]): string {
-  return names.filter((name) => !caller.rights.holds(place, toNumbers(name))).join(', ')
+function listMissing({ call: { caller } }: Visit, scope: string, names: readonly string[]): string {
+  return names.filter((name) => !caller.rights.holds(scope, toNumbers(name))).join(', ')
 }
 
 /** True if the caller is allowed to push to this repository or group. */
-export function mayPush(visit: Visit, place: string): boolean {
-  return visit.call.caller.rights.holds(place, actions.push.needs)
+export function mayPush(visit: Visit, scope: string): boolean {
+  return visit.call.caller.rights.holds(scope, actions.push.needs)
 }
 
 /** Throws DENIED if terms apply to the deletion of tags and are not accepted. Deleting a manifest deletes its tags too. */
@@ -141,9 +141,9 @@ export async function requireTagDeletionTerms(visit: Visit, repo: RepoRef): Prom
 }
 
 /** True if the caller can read or push in this repository or group. Access that public images give to everyone does not count. */
-function isMember({ call: { caller } }: Visit, place: string): boolean {
+function isMember({ call: { caller } }: Visit, scope: string): boolean {
   const some = ['manifest.read', 'blob.read', 'tags.read', 'push'] as const
-  return some.some((action) => caller.rights.holds(place, actions[action].needs))
+  return some.some((action) => caller.rights.holds(scope, actions[action].needs))
 }
 
 /** True if the caller has access to a public image, but only to its free tags. Then `tags/list` shows only free tags. */
@@ -271,6 +271,6 @@ async function checkCreation(visit: Visit, missing: Missing): Promise<void> {
 type Event = Parameters<EventTable['methods']>[0]
 
 /** Throws DENIED if terms are not accepted that the settings require for the API methods with the same effect. */
-async function requireTerms({ registry: { app } }: Visit, place: string, event: Event): Promise<void> {
-  await app.terms.check(place, ...app.eventTable.methods(event))
+async function requireTerms({ registry: { app } }: Visit, scope: string, event: Event): Promise<void> {
+  await app.terms.check(scope, ...app.eventTable.methods(event))
 }

@@ -107,19 +107,19 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   await observePush(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const tags = tagsOf(visit, target)
     const precondition = preconditionOf(visit, target)
-    const place = await allowPush(visit, { setsTags: tags.length > 0 })
+    const pushTarget = await allowPush(visit, { setsTags: tags.length > 0 })
     // The listener limits the total time of HTTP/1.1 requests only. HTTP/2 requests get an idle timeout here.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verifyDigest(content, target)
-    const document = await readDocument(visit, place.repo, manifest)
+    const document = await readDocument(visit, pushTarget.repo, manifest)
     if (content.length > turnBytes) await turns.next()
     const result = await pushes.pushManifest(visit.call, {
-      target: place,
+      target: pushTarget,
       manifest: { ...manifest, mediaType: document.mediaType },
       document,
       tags,
-      mayTag: place.mayTag,
+      mayTag: pushTarget.mayTag,
       precondition,
       origin: originOf(visit),
     })

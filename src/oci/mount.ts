@@ -19,9 +19,9 @@ const maxTried = 20
  * request, and many clients follow only one challenge.
  */
 export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
-  const places = from ? await findNamedSource(visit, from) : await findSources(visit, digest)
-  for (const place of places) {
-    const source = await findSource(place, digest)
+  const candidates = from ? await findNamedSource(visit, from) : await findSources(visit, digest)
+  for (const candidate of candidates) {
+    const source = await findSource(candidate, digest)
     if (source === 'needs a token') {
       if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
     } else if (source && (await findWhole(visit.call, source, digest))) {
@@ -37,12 +37,12 @@ async function findNamedSource(visit: Visit, from: string): Promise<Visit[]> {
 }
 
 async function findSources(visit: Visit, digest: string): Promise<Visit[]> {
-  const places: Visit[] = []
+  const candidates: Visit[] = []
   for (const uid of (await reposWithBlob(visit.call, digest)).slice(0, maxTried)) {
     const { repo } = await visit.registry.app.paths.find(uid)
-    if (repo) places.push({ ...visit, name: repo.path, view: undefined, subdomain: '' })
+    if (repo) candidates.push({ ...visit, name: repo.path, view: undefined, subdomain: '' })
   }
-  return places
+  return candidates
 }
 
 async function findSource(visit: Visit, digest: string): Promise<RepoRef | 'needs a token' | undefined> {

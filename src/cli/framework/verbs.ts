@@ -96,27 +96,27 @@ type ListScope = {
 
 export function listOf<T extends Item>(
   resource: Resource<T>,
-  place: ListScope = {
+  listScope: ListScope = {
     formerArgument: 'group',
     summary: 'Only items of this organization or folder: ORG, ORG/FOLDER or a uid',
   },
 ): Command {
   const { path, member, filters = [] } = resource
-  const { argument, formerArgument, summary = '' } = place
+  const { argument, formerArgument, summary = '' } = listScope
   const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Include all folders below' }
   return listCommand({
     ...(argument && { arguments: [{ name: argument, summary }] }),
     options: [
       ...(formerArgument ? [{ flags: '--in <path>', summary, formerArgument }] : []),
-      ...((argument || formerArgument) && !place.scope ? [recursive] : []),
+      ...((argument || formerArgument) && !listScope.scope ? [recursive] : []),
       ...filters.map(({ query: _, ...option }) => option),
       outputOf(listFormats),
     ],
     async run(api, options) {
       const given = argument === undefined ? options.in : options[argument.replace(/[<>[\]]/g, '')]
-      const scope = place.scope ?? (options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of')
+      const scope = listScope.scope ?? (options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of')
       let query: Query = {
-        ...place.query,
+        ...listScope.query,
         ...(given !== undefined && { [scope]: await resource.parent(api, String(given)) }),
       }
       for (const one of filters) {
@@ -144,17 +144,17 @@ export function describeOf<T extends Item>(resource: Resource<T>): Command {
   })
 }
 
-/** Creates the `create` command. `place` is the option for the parent of the resource. Without it, the resource has no parent. */
+/** Creates the `create` command. `parentSpec` is the option for the parent of the resource. Without it, the resource has no parent. */
 export function createOf<T extends Item>(
   resource: Resource<T>,
-  { place, named = true }: { place?: OptionSpec; named?: boolean } = {},
+  { parentSpec, named = true }: { parentSpec?: OptionSpec; named?: boolean } = {},
 ): Command {
   const fields = resource.fields.filter(({ only }) => only !== 'update')
   return apiCommand({
     ...(named && { arguments: [{ name: '<name>', summary: `Name of the ${resource.words[0]}` }] }),
-    options: [...(place ? [place] : []), ...fields.map((field) => optionOf(field)), outputOf(oneFormats)],
+    options: [...(parentSpec ? [parentSpec] : []), ...fields.map((field) => optionOf(field)), outputOf(oneFormats)],
     async run(api, options) {
-      const parent = place ? await resource.parent(api, String(options[keyOf(place.flags)])) : ''
+      const parent = parentSpec ? await resource.parent(api, String(options[keyOf(parentSpec.flags)])) : ''
       const body = { ...(named && { name: options.name }), ...(await bodyOf(api, fields, options)) }
       const item = await api.call('POST', `${resource.path}/${parent}`, body).catch((error: unknown) => {
         throw withHint(withNameHint(error), codes.ALREADY_EXISTS.number, resource.hints?.taken)
@@ -195,7 +195,7 @@ export function updateOf<T extends Item>(resource: Resource<T>): Command {
 /** Commands that every resource has. */
 export function verbsOf<T extends Item>(
   resource: Resource<T>,
-  { listed, ...made }: { place?: OptionSpec; named?: boolean; listed?: Parameters<typeof listOf>[1] },
+  { listed, ...made }: { parentSpec?: OptionSpec; named?: boolean; listed?: Parameters<typeof listOf>[1] },
 ): Commands {
   return {
     create: createOf(resource, made),

@@ -37,14 +37,14 @@ export const explain = apiCommand({
     outputOption,
   ],
   async run(api, options, terminal) {
-    const [place, capability] = [String(options.in), String(options.capability)]
-    const uid = await scopeNamed(api, place)
+    const [scopeName, capability] = [String(options.in), String(options.capability)]
+    const uid = await scopeNamed(api, scopeName)
     const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.member)), capability })
     const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
     const allowed = found.allowed === true
     const code = allowed ? exitCodes.ok : exitCodes.failed
     if (options.output === 'json') return { json: found, code }
-    for (const line of linesOf(found, `${plain(capability)} in ${plain(place)}`)) terminal.print(line)
+    for (const line of linesOf(found, `${plain(capability)} in ${plain(scopeName)}`)) terminal.print(line)
     return { code }
   },
 })

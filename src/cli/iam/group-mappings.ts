@@ -93,7 +93,7 @@ const remove: Command = {
   },
 }
 
-const place = {
+const parentSpec = {
   flags: '--idp <provider>',
   summary: 'Identity provider: name, ORG/NAME or uid',
   required: true,
@@ -104,4 +104,4 @@ const listed = {
   summary: 'Only group mappings of this identity provider: name, ORG/NAME or uid',
 }
 
-export const mappingCommands: Commands = { ...verbsOf(mappings, { place, named: false, listed }), delete: remove }
+export const mappingCommands: Commands = { ...verbsOf(mappings, { parentSpec, named: false, listed }), delete: remove }

@@ -8,7 +8,7 @@ import { folders, organizations, parentOption } from './groups.ts'
 import { identities, invites, roleBindings } from './resources.ts'
 
 /** Option `--in` for the group to which a role binding or an invitation gives access. */
-const placeOf = (what: string): OptionSpec => ({
+const parentSpecOf = (what: string): OptionSpec => ({
   ...parentOption,
   summary: `Organization or folder of ${what}: ORG, ORG/FOLDER or a uid; default: default.group of your defaults`,
 })
@@ -38,10 +38,10 @@ export const organizationCommands: Commands = {
   },
 }
 
-export const folderCommands = verbsOf(folders, { place: parentOption })
+export const folderCommands = verbsOf(folders, { parentSpec: parentOption })
 
 export const identityCommands: Commands = {
-  ...verbsOf(identities, { place: parentOption }),
+  ...verbsOf(identities, { parentSpec: parentOption }),
   delete: removeOrExpired(identities, ({ staticKeys }) => staticKeys?.expirationTime ?? ''),
 }
 
@@ -49,7 +49,10 @@ const {
   create,
   delete: remove,
   ...otherVerbs
-} = verbsOf(roleBindings, { place: placeOf('the role'), named: false }) as Record<'create' | 'delete', Command>
+} = verbsOf(roleBindings, { parentSpec: parentSpecOf('the role'), named: false }) as Record<
+  'create' | 'delete',
+  Command
+>
 
 const identityFlags = '--identity <identity>'
 
@@ -66,7 +69,7 @@ export const memberCommands: Commands = {
 }
 
 export const inviteCommands: Commands = {
-  ...verbsOf(invites, { place: placeOf('the invitation'), named: false }),
+  ...verbsOf(invites, { parentSpec: parentSpecOf('the invitation'), named: false }),
   delete: removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
 }
 

@@ -89,4 +89,4 @@ export const identityProviders: Resource<Provider> = {
   mentions: ({ uid, defaultRole = '' }) => ({ groups: [groupAbove(uid)], roles: [defaultRole] }),
 }
 
-export const providerCommands = verbsOf(identityProviders, { place: parentOption })
+export const providerCommands = verbsOf(identityProviders, { parentSpec: parentOption })

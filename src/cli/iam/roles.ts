@@ -92,7 +92,7 @@ const listCapabilities = apiCommand({
 })
 
 export const roleCommands: Commands = {
-  ...verbsOf(roles, { place: parentOption }),
+  ...verbsOf(roles, { parentSpec: parentOption }),
   list: rolesList,
   update: rolesUpdate,
   'capabilities list': listCapabilities,

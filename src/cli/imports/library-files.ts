@@ -17,7 +17,7 @@ type LibraryFile = {
 }
 
 /** For each version of the record, its position in the file. */
-type Read = { record: LibraryRecord; places: number[] }
+type Read = { record: LibraryRecord; positions: number[] }
 
 /** Reads a file. A package with an error is left out as a whole. A file in another format is one problem. */
 export function readLibraries(file: string, text: string): LibraryFile {
@@ -46,8 +46,8 @@ export function readLibraries(file: string, text: string): LibraryFile {
       const at = `packages[${i}]`
       if (Array.isArray((one as Json | null)?.versions)) found.versions += ((one as Json).versions as []).length
       try {
-        const { record, places } = read(objectAt(one, at), at)
-        const lineOf = (field: string) => lineAt(placeOf(record, at, places, field))
+        const { record, positions } = read(objectAt(one, at), at)
+        const lineOf = (field: string) => lineAt(pathOf(record, at, positions, field))
         found.records.push({ id: `${file} ${at}`, file, body: record, lineOf })
       } catch (error) {
         if (!(error instanceof WrongValue)) throw error
@@ -70,10 +70,10 @@ function readerOf(ecosystem: unknown): (one: Json, at: string) => Read {
 function readPython(one: Json, at: string): Read {
   const name = textAt(one.name, `${at}.name`)
   const versions = listAt(one.versions, `${at}.versions`).map((version, i) => {
-    const place = `${at}.versions[${i}]`
-    return typeof version === 'string' ? { version } : pythonVersion(objectAt(version, place), place)
+    const versionPath = `${at}.versions[${i}]`
+    return typeof version === 'string' ? { version } : pythonVersion(objectAt(version, versionPath), versionPath)
   })
-  return { record: { ecosystem: 'ECOSYSTEM_PYTHON', name, versions }, places: versions.map((_, i) => i) }
+  return { record: { ecosystem: 'ECOSYSTEM_PYTHON', name, versions }, positions: versions.map((_, i) => i) }
 }
 
 function pythonVersion(one: Json, at: string): VersionRecord {
@@ -88,27 +88,30 @@ function pythonVersion(one: Json, at: string): VersionRecord {
 function readJava(one: Json, at: string): Read {
   const name = `${textAt(one.groupId, `${at}.groupId`)}:${textAt(one.artifactId, `${at}.artifactId`)}`
   const description = one.title === undefined ? {} : { description: textAt(one.title, `${at}.title`) }
-  const files = new Map<string, { place: number; files: VersionFile[] }>()
+  const files = new Map<string, { position: number; files: VersionFile[] }>()
   for (const [i, entry] of listAt(one.versions, `${at}.versions`).entries()) {
-    const place = `${at}.versions[${i}]`
-    const { version, size, releaseTime, firstSeenTime } = objectAt(entry, place)
-    const known = files.get(textAt(version, `${place}.version`)) ?? { place: i, files: [] }
-    const times = [timeAt(releaseTime, `${place}.releaseTime`), timeAt(firstSeenTime, `${place}.firstSeenTime`)]
-    known.files.push({ size: sizeAt(size, `${place}.size`), time: times.find((time) => time !== '') ?? '' })
+    const versionPath = `${at}.versions[${i}]`
+    const { version, size, releaseTime, firstSeenTime } = objectAt(entry, versionPath)
+    const known = files.get(textAt(version, `${versionPath}.version`)) ?? { position: i, files: [] }
+    const times = [
+      timeAt(releaseTime, `${versionPath}.releaseTime`),
+      timeAt(firstSeenTime, `${versionPath}.firstSeenTime`),
+    ]
+    known.files.push({ size: sizeAt(size, `${versionPath}.size`), time: times.find((time) => time !== '') ?? '' })
     files.set(version as string, known)
   }
   const versions = [...files].map(([version, known]) => ({ ...versionOf(version, known.files), ...description }))
   return {
     record: { ecosystem: 'ECOSYSTEM_JAVA', name, versions },
-    places: [...files.values()].map(({ place }) => place),
+    positions: [...files.values()].map(({ position }) => position),
   }
 }
 
 /** Path in the file of a field of the record. */
-function placeOf({ ecosystem }: LibraryRecord, at: string, places: readonly number[], field: string): string {
+function pathOf({ ecosystem }: LibraryRecord, at: string, positions: readonly number[], field: string): string {
   const [, index, member] = /^versions\[(\d+)\](?:\.(\w+))?/.exec(field) ?? []
   if (member === 'description') return `${at}.title`
-  if (index !== undefined) return `${at}.versions[${places[Number(index)]}]${member === 'version' ? '.version' : ''}`
+  if (index !== undefined) return `${at}.versions[${positions[Number(index)]}]${member === 'version' ? '.version' : ''}`
   if (field === 'name') return `${at}.${ecosystem === 'ECOSYSTEM_JAVA' ? 'groupId' : 'name'}`
   return field === '' ? at : `${at}.${field}`
 }

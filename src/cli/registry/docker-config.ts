@@ -75,13 +75,13 @@ function change(file: string, edit: (config: DockerConfig) => DockerConfig): voi
   const text = textOf(edit(config))
   // The file may be read-only if another tool manages it.
   if (text === textOf(config)) return
-  const place = real(file)
-  const fresh = `${place}.${randomUUID()}`
+  const target = real(file)
+  const fresh = `${target}.${randomUUID()}`
   try {
-    mkdirSync(dirname(place), { recursive: true, mode: 0o700 })
+    mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
     writeFileSync(fresh, text, { mode: 0o600, flag: 'wx', flush: true })
-    keepOwner(place, fresh)
-    renameSync(fresh, place)
+    keepOwner(target, fresh)
+    renameSync(fresh, target)
   } catch (error) {
     rmSync(fresh, { force: true })
     throw problemWith(file, 'written', error)

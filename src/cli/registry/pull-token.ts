@@ -131,8 +131,8 @@ const remove = apiCommand({
 async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
   checkNamed(given, 'pull token')
   const at = given.lastIndexOf('/')
-  const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
-  const found = (await pullTokens(api, place)).filter(({ name }) => name === given.slice(at + 1))
+  const scopeQuery = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
+  const found = (await pullTokens(api, scopeQuery)).filter(({ name }) => name === given.slice(at + 1))
   const list = 'pinfold tokens pull list'
   return onlyOf(
     found.map(({ identity: uid }) => ({ uid })),
@@ -199,8 +199,8 @@ function hoursOf(given: unknown): number {
 
 type Listed = { identity: string; user: string; name: string; expiry: string; lastSeen: string }
 
-async function pullTokens({ list }: ApiReader, place: Query): Promise<Listed[]> {
-  const { items } = await list<Body>(identities.path, identities.member, { ...place, ...staticKeys })
+async function pullTokens({ list }: ApiReader, scopeQuery: Query): Promise<Listed[]> {
+  const { items } = await list<Body>(identities.path, identities.member, { ...scopeQuery, ...staticKeys })
   return items.flatMap(tokenOf)
 }
 

@@ -16,7 +16,7 @@ import {
 import { planCommands } from './kept/retention-plans.ts'
 import { endedOption, ruleNamed, scopeNamed } from './rules.ts'
 
-const place: OptionSpec = {
+const parentSpec: OptionSpec = {
   flags: '--in <scope>',
   summary: 'Organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
   required: true,
@@ -237,7 +237,7 @@ function releaseOf(resource: Resource<Mark>): Command {
 const quarantineMade = apiCommand({
   arguments: [{ name: '<digest>', summary: 'Digest of the manifest: sha256:…', former: '--digest <digest>' }],
   options: [
-    place,
+    parentSpec,
     { flags: '--reason <text>', summary: 'Reason; users who pull the manifest see it', required: true },
     outputOf(oneFormats),
   ],
@@ -249,12 +249,12 @@ const quarantineMade = apiCommand({
   },
 })
 
-export const retentionRules: Commands = { ...verbsOf(rule, { place, listed }), ...planCommands }
-export const tagRules = verbsOf(tagRule, { place, listed })
+export const retentionRules: Commands = { ...verbsOf(rule, { parentSpec, listed }), ...planCommands }
+export const tagRules = verbsOf(tagRule, { parentSpec, listed })
 
 export const holds: Commands = {
   list: listOf(hold, listed),
-  create: createOf(hold, { place, named: false }),
+  create: createOf(hold, { parentSpec, named: false }),
   release: releaseOf(hold),
 }
 

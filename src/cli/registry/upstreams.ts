@@ -93,7 +93,7 @@ function passwordIn(file: string): string {
   }
 }
 
-const place = {
+const parentSpec = {
   flags: '--in <group>',
   summary: 'Organization or folder whose repositories can mirror it: ORG, ORG/FOLDER or a uid',
   required: true,
@@ -117,4 +117,4 @@ const remove: Command = {
   },
 }
 
-export const upstreams: Commands = { ...verbsOf(upstream, { place }), delete: remove }
+export const upstreams: Commands = { ...verbsOf(upstream, { parentSpec }), delete: remove }

@@ -34,7 +34,7 @@ configure), a token of your session is used.`,
       terminal.say(`pinfold: ${plain(name)} was left out: its license (${licence}) forbids redistribution`)
     }
     const outgoing = createOutgoing(way)
-    const place = await bundleLocation(String(options.target), (registry) =>
+    const location = await bundleLocation(String(options.target), (registry) =>
       registryCredentials(terminal, options, registry),
     )
     const folder = await mkdtemp(join(tmpdir(), 'pinfold-pack-'))
@@ -53,7 +53,7 @@ configure), a token of your session is used.`,
           packed.push({ ...made, complete: made.complete && problems.length === before })
           {
             using bar = progressOf(terminal, `bytes of ${source.name} pushed`, made.layer.size)
-            await place.putLayer(made.layer, file, (bytes) => bar.at(bytes))
+            await location.putLayer(made.layer, file, (bytes) => bar.at(bytes))
           }
           await rm(file)
         } catch (error) {
@@ -67,13 +67,13 @@ configure), a token of your session is used.`,
         throw failure(
           'nothing was written, because no data source is left to pack; name sources with --source, or set PINFOLD_VULNERABILITY_SOURCES',
         )
-      const digest = await writeBundle(place, packed)
+      const digest = await writeBundle(location, packed)
       if (options.output === 'json') {
-        terminal.print(JSON.stringify({ place: place.url, digest, sources: packed, refused: problems.length }))
+        terminal.print(JSON.stringify({ place: location.url, digest, sources: packed, refused: problems.length }))
       } else {
         for (const { name, records, layer } of packed)
           terminal.print(plain(`${name}: ${records} records, ${layer.size} bytes`))
-        terminal.print(plain(`${place.url}: ${digest}`))
+        terminal.print(plain(`${location.url}: ${digest}`))
       }
       return problems.length > 0 ? exitCodes.failed : exitCodes.ok
     } finally {
@@ -101,13 +101,13 @@ async function packOne(
   }
 }
 
-async function writeBundle(place: BundleLocation, packed: readonly PackedSource[]): Promise<string> {
+async function writeBundle(location: BundleLocation, packed: readonly PackedSource[]): Promise<string> {
   const { config, manifest } = bundleOf(packed)
   try {
-    await place.putDocument(config)
-    await place.putManifest(manifest)
+    await location.putDocument(config)
+    await location.putManifest(manifest)
   } catch (error) {
-    throw error instanceof WrongRecord ? failure(`${place.url}: ${error.message}`) : error
+    throw error instanceof WrongRecord ? failure(`${location.url}: ${error.message}`) : error
   }
   return digestOf(manifest)
 }

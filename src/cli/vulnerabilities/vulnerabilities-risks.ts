@@ -30,10 +30,10 @@ and why. Reports of the past do not change.`,
   ],
   check: untilOf,
   async run(api, options) {
-    const place = await scopeOf(api, options)
+    const scope = await scopeOf(api, options)
     const { vulnerability, reason, digest, package: purl } = options
     const body = { vulnerability, reason, expireTime: untilOf(options), digest, package: purl }
-    const made = await api.call('POST', `${kind.path}/${place}`, body)
+    const made = await api.call('POST', `${kind.path}/${scope}`, body)
     return { json: made, text: `accepted ${made.vulnerability} until ${made.expireTime}: ${made.uid}` }
   },
 })

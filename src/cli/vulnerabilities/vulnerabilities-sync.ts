@@ -70,26 +70,26 @@ function bySources(terminal: Terminal, options: Options): Way {
 
 /** Reads the sources from a bundle. `--source` selects some of its sources. */
 async function byBundle(terminal: Terminal, options: Options): Promise<Way> {
-  const place = await bundleLocation(String(options.from), (registry) =>
+  const location = await bundleLocation(String(options.from), (registry) =>
     registryCredentials(terminal, options, registry),
   )
-  const packed = await readPlace(place)
+  const packed = await readLocation(location)
   const names = (options.source as readonly string[] | undefined) ?? packed.map(({ name }) => name)
   return {
-    sources: [...new Set(names)].map((name) => ({ ...requireSource(name, ''), url: place.url })),
+    sources: [...new Set(names)].map((name) => ({ ...requireSource(name, ''), url: location.url })),
     async fetch({ name }, { folder, fingerprint }) {
       const one = packed.find((found) => found.name === name)
       if (!one) throw new WrongRecord('is not in the bundle')
-      return fetchPacked(one, place, { file: join(folder, 'layer'), fingerprint })
+      return fetchPacked(one, location, { file: join(folder, 'layer'), fingerprint })
     },
   }
 }
 
-async function readPlace(place: BundleLocation): Promise<PackedSource[]> {
+async function readLocation(location: BundleLocation): Promise<PackedSource[]> {
   try {
-    return await readBundle(await place.manifest(), place)
+    return await readBundle(await location.manifest(), location)
   } catch (error) {
-    throw error instanceof WrongRecord ? failure(`${place.url}: ${error.message}`) : error
+    throw error instanceof WrongRecord ? failure(`${location.url}: ${error.message}`) : error
   }
 }
 

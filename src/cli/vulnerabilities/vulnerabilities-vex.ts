@@ -101,10 +101,10 @@ of the past do not change.`,
   check: untilOf,
   async run(api, options) {
     const publicKey = await keyIn(String(options.key))
-    const place = await scopeOf(api, options)
+    const scope = await scopeOf(api, options)
     const { name, reason = '' } = options
     const body = { name, reason, expireTime: untilOf(options), publicKey }
-    const made = await api.call('POST', `${signerKind.path}/${place}`, body)
+    const made = await api.call('POST', `${signerKind.path}/${scope}`, body)
     return { json: made, text: `${made.name} is trusted until ${made.expireTime}: ${made.uid}` }
   },
 })

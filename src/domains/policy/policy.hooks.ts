@@ -14,8 +14,8 @@ import {
 
 export const policyHooks = (app: App): DomainHooks => ({
   /** Fills the cache of retention rules before the transaction. Reads inside a transaction do not fill the cache. */
-  async pushBeginning(place) {
-    await app.contentRules.of(app.db, place)
+  async pushBeginning(scope) {
+    await app.contentRules.of(app.db, scope)
   },
 
   async manifestPushed(tx, { cause }, repo, { digest, tags }) {

@@ -47,9 +47,9 @@ export async function* streamEvents(call: StreamCall, request: StreamRequest): A
     const { events, upTo } = await follower.after(at.position, left, signal)
     for (const event of events) {
       at = { position: event.position, id: event.uuid }
-      const place = placeOf(call, await call.callerNow(), request, event)
-      if (place === undefined) continue
-      yield { id: at.id, delivery: await deliveryOf(call, place, event) }
+      const group = visibleGroup(call, await call.callerNow(), request, event)
+      if (group === undefined) continue
+      yield { id: at.id, delivery: await deliveryOf(call, group, event) }
       lastSent = performance.now()
     }
     at.position = upTo
@@ -100,12 +100,17 @@ function requireSight(call: StreamCall, caller: Caller, { group }: StreamRequest
 }
 
 /** Group whose subscription would receive the event. Undefined if the caller must not receive the event. */
-function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event: OrderedEvent): string | undefined {
+function visibleGroup(
+  call: StreamCall,
+  caller: Caller,
+  request: StreamRequest,
+  event: OrderedEvent,
+): string | undefined {
   requireSight(call, caller, request)
   if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type, call.app.vendor?.token)) return undefined
   if (request.group !== '') return isAtOrBelow(event.group, request.group) ? request.group : undefined
-  const places = event.group === top ? [top] : [top, ...lineage(event.group).reverse()]
-  return places.find((place) => sees(call, caller, place))
+  const groups = event.group === top ? [top] : [top, ...lineage(event.group).reverse()]
+  return groups.find((group) => sees(call, caller, group))
 }
 
 async function deliveryOf({ app, url }: StreamCall, group: string, event: OrderedEvent): Promise<StreamedDelivery> {
@@ -143,7 +148,7 @@ export async function announce(
   }
   const stream = randomUUID()
   const renewMs = Math.max(config.streamIdleMs, leastRenewMs)
-  let places = ''
+  let lastGroups = ''
   let lastSent = 0
 
   const placesNow = async (): Promise<readonly string[]> => {
@@ -156,8 +161,8 @@ export async function announce(
     lastSent = performance.now()
     const now = await placesNow()
     const until = new Date(clock().getTime() + 3 * renewMs + config.requestTimeoutMs).toISOString()
-    const same = places === now.join()
-    places = now.join()
+    const same = lastGroups === now.join()
+    lastGroups = now.join()
     await db.tx(async (tx) => {
       if (same && (await renewStream(tx, stream, until)) > 0) return
       await setStream(tx, stream, now, until)

@@ -24,11 +24,11 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
   const home = parentOf(identity)
   const held: Grants = operator
     ? new Map([[top, everyCapability]])
-    : new Map([...grants].filter(([place]) => isAtOrBelow(place, home) && isAtOrBelow(place, within || top)))
+    : new Map([...grants].filter(([scope]) => isAtOrBelow(scope, home) && isAtOrBelow(scope, within || top)))
 
-  const covers = (place: string, need: bigint): boolean =>
-    (unionAbove(held, place) & need) === need &&
-    (narrowing === undefined || (unionAbove(narrowing, place) & need) === need)
+  const covers = (scope: string, need: bigint): boolean =>
+    (unionAbove(held, scope) & need) === need &&
+    (narrowing === undefined || (unionAbove(narrowing, scope) & need) === need)
 
   return {
     holds: (node, numbers) => {
@@ -39,12 +39,12 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
       const need = strictMask(numbers)
       if (need === undefined) return []
       const places = new Set([top, ...held.keys(), ...(narrowing?.keys() ?? [])])
-      return highest([...places].filter((place) => covers(place, need)))
+      return highest([...places].filter((scope) => covers(scope, need)))
     },
     places: () => {
       if (!narrowing) return held
       const both = new Set([...held.keys(), ...narrowing.keys()])
-      const masks = [...both].map((place) => [place, unionAbove(held, place) & unionAbove(narrowing, place)] as const)
+      const masks = [...both].map((scope) => [scope, unionAbove(held, scope) & unionAbove(narrowing, scope)] as const)
       return new Map(masks.filter(([, mask]) => mask !== 0n))
     },
   }
@@ -57,10 +57,10 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
     roots: (more) => rights.roots([...more, ...numbers]),
     places: () => {
       const all = rights.places()
-      const kept = [...new Set([...all.keys(), ...rights.roots(numbers)])].filter((place) =>
-        rights.holds(place, numbers),
+      const kept = [...new Set([...all.keys(), ...rights.roots(numbers)])].filter((scope) =>
+        rights.holds(scope, numbers),
       )
-      return new Map(kept.map((place) => [place, unionAbove(all, place)]))
+      return new Map(kept.map((scope) => [scope, unionAbove(all, scope)]))
     },
   }
 }
@@ -69,7 +69,7 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
 export function withGranted(grants: Grants, granted: Grants | undefined): Grants {
   if (!granted || granted.size === 0) return grants
   const both = new Map(grants)
-  for (const [place, mask] of granted) both.set(place, (both.get(place) ?? 0n) | mask)
+  for (const [scope, mask] of granted) both.set(scope, (both.get(scope) ?? 0n) | mask)
   return both
 }
 
@@ -84,19 +84,19 @@ function strictMask(numbers: Iterable<number>): bigint | undefined {
   return mask
 }
 
-function unionAbove(grants: Grants, place: string): bigint {
+function unionAbove(grants: Grants, scope: string): bigint {
   let mask = grants.get(top) ?? 0n
-  if (place === top || grants.size === 0) return mask
-  for (const node of lineage(place)) mask |= grants.get(node) ?? 0n
+  if (scope === top || grants.size === 0) return mask
+  for (const node of lineage(scope)) mask |= grants.get(node) ?? 0n
   return mask
 }
 
 /** Leaves out every group that is below another one in the list. */
 function highest(places: string[]): string[] {
   const kept: string[] = []
-  for (const place of places.sort()) {
+  for (const scope of places.sort()) {
     const last = kept.at(-1)
-    if (last === undefined || !isAtOrBelow(place, last)) kept.push(place)
+    if (last === undefined || !isAtOrBelow(scope, last)) kept.push(scope)
   }
   return kept
 }

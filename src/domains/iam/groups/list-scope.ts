@@ -62,7 +62,7 @@ async function checkScope(
 ): Promise<void> {
   if (uid === '') return
   if (!isUid(uid)) throw invalid({ field: `uidp.${member}`, description: 'is not a uid' })
-  if (!call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
+  if (!call.reach.some((group) => isAtOrBelow(uid, group))) throw permissionDenied()
   if (!(await exists(uid))) throw notFound(parentType, uid)
 }
 
@@ -74,17 +74,17 @@ function checkIds(ids: readonly string[]): readonly string[] {
 
 function isVisible(call: Call, uid: string, rules: ScopeRules): boolean {
   if (rules.publicRoots && parentOf(uid) === top) return true
-  return call.reach.some((place) => isAtOrBelow(uid, place) && (rules.inclusive || uid !== place))
+  return call.reach.some((group) => isAtOrBelow(uid, group) && (rules.inclusive || uid !== group))
 }
 
 function visibleRoots(call: Call, rules: ScopeRules): Branch[] {
   if (rules.publicRoots || call.reach.includes(top)) return [{ childrenOf: top }]
-  const roots = rules.inclusive ? call.reach.filter((place) => parentOf(place) === top) : []
+  const roots = rules.inclusive ? call.reach.filter((group) => parentOf(group) === top) : []
   return roots.length > 0 ? [{ uids: roots }] : []
 }
 
 function allVisibleRoots(call: Call, rules: ScopeRules): Branch[] {
-  const below = call.reach.map((place): Branch => ({ below: place }))
+  const below = call.reach.map((group): Branch => ({ below: group }))
   if (call.reach.includes(top)) return below
   if (rules.inclusive && call.reach.length > 0) return [...below, { uids: [...call.reach] }]
   return rules.publicRoots ? [...below, { childrenOf: top }] : below

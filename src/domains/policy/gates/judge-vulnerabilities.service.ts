@@ -48,17 +48,20 @@ export async function judgeVulnerabilities(
   if (packages === '') return incomplete ?? passes('it has no known packages')
   const list = await findList(db, { hash: packages, distribution })
   if (!list || list.matchTime === '') return waits('its packages have not been compared with advisories yet')
-  const place = rootOf(repo.uid)
-  const all = await findKnownNow(db, list.listNo, [place], mostFindings + 1)
+  const organization = rootOf(repo.uid)
+  const all = await findKnownNow(db, list.listNo, [organization], mostFindings + 1)
   const images = [{ repoUid: repo.uid, digest }]
   const meant = all.filter((one) => isCandidate(one, rule))
-  const old = await selectOldEnough(app, meant, rule, { place, now: cause.now })
+  const old = await selectOldEnough(app, meant, rule, { organization, now: cause.now })
   const known = await withAccepted(db, old, images, distribution.id)
   const counting = await countFindings(app, rule, known, cause.now)
   if (counting.ids.length > 0) {
     const bad = known.filter((one) => counting.isIn(one))
     const more = { count: counting.ids.length, unknownSeverity: counting.uncounted }
-    return fails(describeDenial(rule, counting), { ...more, since: () => findDeniedSince(app, bad, rule, place) })
+    return fails(describeDenial(rule, counting), {
+      ...more,
+      since: () => findDeniedSince(app, bad, rule, organization),
+    })
   }
   const compared = { contents, list, known: all, most: mostFindings + 1 }
   const left = strict ? await findStrictGaps(app, compared, cause.now) : []
@@ -126,11 +129,11 @@ async function selectOldEnough(
   app: Work['app'],
   found: readonly Known[],
   { afterDays }: VulnerabilityRule,
-  { place, now }: { place: string; now: string },
+  { organization, now }: { organization: string; now: string },
 ): Promise<readonly Known[]> {
   const latest = plusDays(now, -afterDays)
   if (found.every(({ foundTime }) => foundTime <= latest)) return found
-  const first = await findFirstTimes(app, found, place)
+  const first = await findFirstTimes(app, found, organization)
   return found.filter((one) => first(one) <= latest)
 }
 
@@ -139,9 +142,9 @@ async function findDeniedSince(
   app: Work['app'],
   bad: readonly Known[],
   { afterDays }: VulnerabilityRule,
-  place: string,
+  organization: string,
 ): Promise<string> {
-  const times = bad.map(await findFirstTimes(app, bad, place)).sort()
+  const times = bad.map(await findFirstTimes(app, bad, organization)).sort()
   return plusDays(times[0]!, afterDays)
 }
 
@@ -149,12 +152,12 @@ async function findDeniedSince(
 async function findFirstTimes(
   { db }: Work['app'],
   found: readonly Known[],
-  place: string,
+  organization: string,
 ): Promise<(one: Known) => string> {
   const keyOf = (componentNo: number, recordId: string) => `${componentNo} ${recordId}`
   const first = new Map<string, string>()
   const components = found.map(({ component }) => component.componentNo)
-  for (const { componentNo, recordId, foundTime } of await firstFindingsIn(db, components, [place])) {
+  for (const { componentNo, recordId, foundTime } of await firstFindingsIn(db, components, [organization])) {
     const key = keyOf(componentNo, recordId)
     if (foundTime < (first.get(key) ?? '~')) first.set(key, foundTime)
   }

@@ -15,11 +15,11 @@ const maxSize = 200_000
  */
 export type ContentRulesCache = {
   /**
-   * Returns the rules of the organization that contains `place`. With `fresh`, first reads their version from the reader. A
+   * Returns the rules of the organization that contains `scope`. With `fresh`, first reads their version from the reader. A
    * transaction can pass itself as the reader. Rules that a transaction has read are not cached, because it may see old data or
    * be rolled back.
    */
-  of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<ContentRules>
+  of(reader: Reader, scope: string, options?: { fresh: boolean }): Promise<ContentRules>
   /** True if a recent query found no rules, holds or quarantines in any organization. */
   isEmpty(): boolean
   clear(): void
@@ -49,9 +49,9 @@ export function createContentRulesCache(db: Reader, monotonic: () => number): Co
   }
 
   return {
-    async of(reader, place, { fresh } = { fresh: false }) {
+    async of(reader, scope, { fresh } = { fresh: false }) {
       if (!fresh && isFresh(none)) return noRules
-      const organization = rootOf(place)
+      const organization = rootOf(scope)
       const known = entries.get(organization)
       if (!fresh && known && known.epoch === epoch && isFresh(known.at)) return known.contentRules
       const [started, at] = [epoch, monotonic()]

@@ -93,8 +93,8 @@ export const tagRuleKind = placedKind<TagRuleSettings>(
 /**
  * Makes caches read the rules of the organization again. Throws RESOURCE_EXHAUSTED if the organization now has too many patterns.
  */
-async function rulesChanged(tx: Tx, place: string): Promise<void> {
-  const organization = rootOf(place)
+async function rulesChanged(tx: Tx, scope: string): Promise<void> {
+  const organization = rootOf(scope)
   await store.raiseRulesVersion(tx, organization)
   const { rules, tagRules, holds } = await store.readContentRules(tx, organization)
   const ofRules = [...rules, ...tagRules].map(({ says }) => patternsOf(says))

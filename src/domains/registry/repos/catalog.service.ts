@@ -33,7 +33,7 @@ type Root = { path: string; group: string | undefined }
  */
 export async function catalogPage(
   reader: Reader,
-  places: readonly string[],
+  scopes: readonly string[],
   { after, most, subdomain }: CatalogWanted,
 ): Promise<CatalogPage> {
   // PostgreSQL does not accept the null character, and names do not contain it.
@@ -42,7 +42,7 @@ export async function catalogPage(
   const walk: Walk = { reader, after: from, subdomain, left: maxRows, stopped: undefined }
   const shown = (path: string) => (subdomain === '' ? path : path.replace(`/${subdomain}/`, () => '/'))
   const names: string[] = []
-  for (const { path, group } of await rootsOf(walk, places)) {
+  for (const { path, group } of await rootsOf(walk, scopes)) {
     const found = group === undefined ? [path].filter((one) => one > from) : below(walk, group, path)
     for await (const one of found) {
       if (names.length === most) return { names, next: names.at(-1) }
@@ -54,20 +54,20 @@ export async function catalogPage(
 }
 
 /** Groups and repositories with which the list starts, by path. Scopes that no longer exist are left out. */
-async function rootsOf({ reader, subdomain }: Walk, places: readonly string[]): Promise<Root[]> {
-  if (places.includes(top)) return [{ path: '', group: top }]
-  const known = await groupsByUid(reader, places.flatMap(lineage))
+async function rootsOf({ reader, subdomain }: Walk, scopes: readonly string[]): Promise<Root[]> {
+  if (scopes.includes(top)) return [{ path: '', group: top }]
+  const known = await groupsByUid(reader, scopes.flatMap(lineage))
   const roots: Root[] = []
-  for (const place of places) {
-    const isGroup = known.has(place)
-    const repo = isGroup ? undefined : await findRepoRow(reader, { uid: place })
+  for (const scope of scopes) {
+    const isGroup = known.has(scope)
+    const repo = isGroup ? undefined : await findRepoRow(reader, { uid: scope })
     if (!isGroup && !repo) continue
-    const groups = lineage(place)
+    const groups = lineage(scope)
       .reverse()
       .slice(0, isGroup ? undefined : -1)
     const parts = [...groups.map((uid) => known.get(uid)?.name ?? ''), ...(repo ? [repo.name] : [])]
     const fits = subdomain === '' || parts.length === 1 || (parts[1] === subdomain && (isGroup || parts.length > 2))
-    if (fits) roots.push({ path: parts.join('/'), group: isGroup ? place : undefined })
+    if (fits) roots.push({ path: parts.join('/'), group: isGroup ? scope : undefined })
   }
   const key = ({ path, group }: Root) => (group === undefined ? path : `${path}/`)
   return roots.sort((a, b) => (key(a) < key(b) ? -1 : 1))

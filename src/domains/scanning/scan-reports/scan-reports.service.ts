@@ -141,7 +141,7 @@ async function readAll(call: Call, wanted: readonly ReportFacts[]): Promise<Imag
 async function factsFor(call: Call, { repo, digest, tag, since, scanner }: OutsideQuery): Promise<ReportFacts[]> {
   const { db } = call.app
   if (digest !== '') return factsOfDigest(call, digest, { since, scanner, until: undefined, most: mostLooked })
-  const sees = isUid(repo) && call.reach.some((place) => isAtOrBelow(repo, place))
+  const sees = isUid(repo) && call.reach.some((scope) => isAtOrBelow(repo, scope))
   const row = sees ? await findRepoByUid(db, repo) : undefined
   if (!row) return []
   if (tag === '') return store.factsOfRepo(db, row.id, maxReports)
