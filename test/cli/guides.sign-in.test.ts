@@ -79,7 +79,7 @@ test('the guides on single sign-on and SCIM work as written', async () => {
 
 test('the guide on people works as written', async () => {
   const { text, sh } = readGuide('add-people')
-  await using scene = await startSignInScene({ openSignIn: true })
+  await using scene = await startSignInScene({ allowSelfRegistration: true })
   const { pinfold } = scene
   await using shell = await openShell(operatorOf(pinfold))
   const [invite, create, answer, login, ask, explain] = sh

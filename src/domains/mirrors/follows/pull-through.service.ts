@@ -140,7 +140,7 @@ export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<numb
   const size = await app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
   if (size === 'none') return undefined
   if (size !== 'unknown') return size
-  await bringBlob(pulling, digest)
+  await pullBlobThrough(pulling, digest)
   return (await findRepoBlobs(app.db, repo.id, [digest]))[0]?.size
 }
 

@@ -664,7 +664,7 @@ export const AccessGrantorSchema: GenMessage<AccessGrantor, {jsonType: AccessGra
  */
 export const AccessService: GenService<{
   /**
-   * Explains why an identity holds or lacks a capability on a group or resource, or what is missing. The answer uses
+   * Explains why an identity holds or lacks a capability on a group or resource, and which roles would grant it. The answer uses
    * the current role bindings and the same rules as real requests. It includes the roles that the person's current
    * sessions get from external groups. It does not include limits of a token (scopes, capabilities), or pulls that the
    * public organization allows to everyone. For role bindings above the group or resource, role and uid are shown only
