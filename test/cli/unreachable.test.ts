@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ApiError, send } from '#cli/framework/api-client.ts'
+import { unreachableReason } from '#cli/framework/unreachable.ts'
 import { codes } from '#lib/errors.ts'
-import { ApiError, send } from './api-client.ts'
-import { unreachableReason } from './unreachable.ts'
 
 const failed = (code: string | undefined, message = 'no') => Object.assign(new Error(message), code && { code })
 
