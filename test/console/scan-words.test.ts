@@ -61,6 +61,6 @@ test('a list of tags that pass every policy counts the tags that could not be sc
   assert.equal(allPassText(3, 0), 'All of the last 3 updated tags pass every policy.')
   assert.equal(
     allPassText(3, 1),
-    'All of the last 3 updated tags pass every policy. 1 tag of them could not be scanned completely.',
+    'All of the last 3 updated tags pass every policy. Of these, 1 tag could not be scanned completely.',
   )
 })
