@@ -19,7 +19,8 @@ const rowLocks = {
   'domains/registry/tags/tags.store.ts': ['alone'],
   'domains/registry/images/image-contents.store.ts': ['deleting'],
   'domains/ledger/proofs/cosignatures.store.ts': ['alone'],
-  'domains/events/routing/queues.store.ts': ['alone'],
+  'domains/events/delivery/backlog.store.ts': ['alone'],
+  'domains/events/routing/queues.store.ts': ['alone', 'alone', 'alone'],
 }
 
 /** Ways to lock the row of a repository. */
