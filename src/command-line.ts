@@ -3,7 +3,7 @@ import { commands } from './cli/commands.ts'
 import { CliError, exitCodes } from './cli/framework/cli-error.ts'
 import type { Terminal } from './cli/framework/command.ts'
 import { runProgram } from './cli/framework/program.ts'
-import { useProxy } from './cli/framework/proxy.ts'
+import { useProxy } from './cli/framework/unreachable.ts'
 import { isUnavailable, refusalAdvice } from './db/unavailable.ts'
 import { version } from './version.ts'
 

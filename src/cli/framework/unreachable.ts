@@ -1,6 +1,6 @@
-// Reasons why a server cannot be reached, each with a text and a next step.
+// Proxy through which commands reach a server, and reasons why a server cannot be reached.
+import { CliError, exitCodes } from './cli-error.ts'
 import { plain } from './plain-text.ts'
-import { isProxyUsed } from './proxy.ts'
 
 type Why = { says: string; next: string }
 
@@ -72,11 +72,35 @@ const reasons: Readonly<Record<string, Why>> = {
   CERT_HAS_EXPIRED: ended,
 }
 
+/** Hosts of this machine. Requests to them never go through a proxy, which could read tokens that are sent without TLS. */
+const own = 'localhost,127.0.0.1,::1'
+
+/** True if requests of this process may go through a proxy. */
+let isProxyUsed = false
+
+/**
+ * Lets the https requests of this process use the proxy of HTTPS_PROXY, except for the hosts of NO_PROXY. The lower case names
+ * have priority, as in curl. Throws CliError if the proxy is not an http or https URL.
+ */
+export function useProxy(env: Readonly<NodeJS.ProcessEnv>): void {
+  const given = env.https_proxy || env.HTTPS_PROXY
+  if (!given) return
+  const url = given.includes('://') ? given : `http://${given}`
+  if (!/^https?:\/\/./i.test(url) || !URL.canParse(url)) {
+    const form = 'it must be the URL of a proxy, such as http://proxy.example.com:3128'
+    // The value may contain a password, so the message does not repeat it.
+    throw new CliError(exitCodes.config, `HTTPS_PROXY is not valid: ${form}`)
+  }
+  const direct = [env.no_proxy || env.NO_PROXY, own].filter(Boolean).join(',')
+  process.getBuiltinModule('node:http').setGlobalProxyFromEnv({ https_proxy: url, no_proxy: direct })
+  isProxyUsed = true
+}
+
 /** Reason for a connection error. The text has the error code, which users can search for; `next` may be empty. */
 export function unreachableReason(error: unknown): Why {
   // If a host refuses on all of its addresses, the code is in the cause of the error.
   const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
   const why = code === undefined ? undefined : reasons[code]
-  if (why) return { says: `${why.says} (${code})`, next: why.next + (isProxyUsed() ? proxyToo : '') }
+  if (why) return { says: `${why.says} (${code})`, next: why.next + (isProxyUsed ? proxyToo : '') }
   return { says: plain(code ?? message), next: '' }
 }
