@@ -52,7 +52,7 @@ function configOf(architecture: Architecture, version: string, diffIds: string[]
         'MALLOC_ARENA_MAX=2',
         'MALLOC_MMAP_THRESHOLD_=131072',
         'MALLOC_TRIM_THRESHOLD_=1048576',
-        'NODE_OPTIONS=--max-semi-space-size=8',
+        'NODE_OPTIONS=--max-semi-space-size=8 --v8-pool-size=1',
       ],
       Entrypoint: program,
       Cmd: ['serve'],
