@@ -90,8 +90,9 @@ function parse(url: string): Parsed | undefined {
     /^pkg:\/*([A-Za-z0-9.+-]{1,64})\/([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/is.exec(url.trim()) ?? []
   if (type === undefined) return undefined
   const at = path.lastIndexOf('@')
-  // At the beginning of a part it belongs to the name, such as that of a scope of npm.
-  const end = at > 0 && path[at - 1] !== '/' ? at : path.length
+  // A scope of npm begins with the same character. Another part follows a scope, while the version is at the end.
+  const isScope = (at === 0 || path[at - 1] === '/') && path.includes('/', at)
+  const end = at >= 0 && !isScope ? at : path.length
   const parts = path.slice(0, end).split('/').map(decoded)
   const qualifiers = new URLSearchParams(query.replaceAll('+', '%2B'))
   return {
