@@ -143,7 +143,7 @@ async function checkCatchUp({ check, scene, asOperator, goTo }: Kit): Promise<vo
     expect(Date.parse(behindTime) <= Date.now(), { behindTime })
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/events`)
-    const note = page.locator('.notice').filter({ hasText: 'Behind since' })
+    const note = page.locator('.notice').filter({ hasText: 'Deliveries have been delayed since' })
     expect((await note.locator('time').getAttribute('datetime')) === behindTime, { behindTime })
     await note.getByText('No action is needed.').waitFor()
     await press(page, 'Pause')

@@ -78,7 +78,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     await goTo(page, `/ui/r/${scene.path}?view=risks`)
     await press(page, 'Revoke the builders')
     const dialog = page.getByRole('dialog')
-    await dialog.getByText(/count again at once/).waitFor()
+    await dialog.getByText(/count again immediately/).waitFor()
     await dialog.getByRole('button', { name: 'Revoke' }).click()
     await row.waitFor({ state: 'detached' })
     expect((await listed()).length === 0, await listed())

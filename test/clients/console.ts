@@ -172,7 +172,7 @@ await check('an image that is not stored or not scanned completely is shown as s
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
   const text = await page.innerText('main')
-  expect(/Its content is unknown|The data is incomplete/.test(text), text)
+  expect(/Its content is not known|The data is incomplete/.test(text), text)
   await context.close()
 })
 
@@ -239,7 +239,7 @@ await check('an action that needs a recent sign-in links to it and back', async 
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/people`)
   await page.route(/ScimToken$/, (route) => route.fulfill(refusal(400, 'REAUTHENTICATION_REQUIRED')))
-  await page.getByRole('button', { name: 'Create another SCIM token' }).click()
+  await page.getByRole('button', { name: 'Replace SCIM token' }).click()
   const href = await page.getByRole('link', { name: 'Sign in again and return here' }).getAttribute('href')
   const query = new URL(href ?? '', url).searchParams
   expect(query.get('fresh') === 'true' && query.get('return') === `/ui/g/${scene.orgName}/~/people`, href)
