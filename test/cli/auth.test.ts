@@ -250,7 +250,7 @@ test('whoami prints the signed-in identity, or exits with 77', async () => {
   const acting = await it.auth(['whoami'], { PINFOLD_TOKEN: given })
   assert.match(acting.stdout, new RegExp(`^identity +${other}$`, 'm'))
   assert.equal(it.fake.seen.at(-1)!.bearer, given)
-  const bad = await it.auth(['whoami'], { PINFOLD_TOKEN: `${given}\n` })
+  const bad = await it.auth(['whoami'], { PINFOLD_TOKEN: `${given} x` })
   assert.deepEqual(
     [bad.code, bad.stderr],
     [78, 'pinfold: PINFOLD_TOKEN is not valid: a token has only ASCII characters, without spaces\n'],
