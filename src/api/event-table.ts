@@ -37,7 +37,7 @@ export function buildEventTable(services: readonly Service[], bodies: readonly E
       const fitting = rows.get(name)?.filter((row) => row.kind === kind) ?? []
       const inVersion = (wanted: Version) => fitting.find((row) => row.version === wanted)
       const row = inVersion(version) ?? inVersion('v2') ?? fitting[0]
-      if (!row) throw new Error(`${name} has no body for ${kind}`)
+      if (!row) throw new Error(`no body is registered for the event ${name} and the resource kind ${kind}`)
       return row
     },
     bodyUnder(token, bodyType, body) {
@@ -106,7 +106,7 @@ function checkComplete(
     for (const method of desc.methods) {
       const isServed = handlers[method.localName] !== undefined
       if (isServed && hasOption(method, event) && !registered.has(method)) {
-        throw new Error(`the event of ${fullNameOf(method)} has no body`)
+        throw new Error(`the API method ${fullNameOf(method)} writes an event, but no event body is registered for it`)
       }
     }
   }

@@ -103,7 +103,7 @@ const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIG
 
 type Within = { ms: number; signal: AbortSignal; heapMb: number }
 
-/** Sends the requested bytes until the process returns an answer. */
+/** Sends the image reader process (`child`) each chunk that it requests, until it returns its answer. */
 async function answerOf(
   child: ChildProcess,
   question: Question,

@@ -36,7 +36,8 @@ export const scopeWords = ['openid', 'profile', 'email', 'offline_access']
  */
 export type ClientWish = TokenWish & { words: readonly string[] }
 
-/** Reads a token request. Throws OAuthRefusal or INVALID_ARGUMENT for invalid values. */
+/** Reads which tokens a program requests, from an authorization, device authorization or refresh request. Throws OAuthRefusal or
+ * INVALID_ARGUMENT for invalid values. */
 export function readWish(issuer: string, form: URLSearchParams): ClientWish {
   const scope = (form.get('scope') ?? '').split(' ').filter((one) => one !== '')
   const wish = {

@@ -1,6 +1,6 @@
 import { type FieldViolation, invalid, refuseIfAny } from './errors.ts'
 
-/** Properties of one member of a resource, for validation, patches, lists and filters. */
+/** Properties of one member of a resource, for validation, patches and lists. */
 export type Field = {
   column: string
   /** True if lists can be sorted by the member. */

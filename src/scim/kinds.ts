@@ -8,7 +8,7 @@ export type ScimKind = {
   endpoint: 'Users' | 'Groups'
   /** Attributes that the server sets or never stores. Their values in requests are ignored. */
   passedOver: readonly string[]
-  /** Attributes that affect this server. Each has a single value without sub-attributes. */
+  /** Attributes that the server uses. None has sub-attributes, and all but `schemas` have a single value. */
   decisive: readonly string[]
   /** Attributes that no operation can remove. Without this rule, removing `active` could enable an account. */
   alwaysThere: readonly string[]

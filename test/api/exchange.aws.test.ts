@@ -556,7 +556,7 @@ test('limits the concurrent requests to AWS for each network, for each identity 
   }
 })
 
-test('returns UNAVAILABLE for an error of AWS, and no names for a refusal by AWS', async () => {
+test('returns UNAVAILABLE if AWS STS fails, and the reason instead of an identity if AWS STS refuses the request', async () => {
   const answering = (status: number) =>
     createAwsCallers({ post: async () => ({ status, headers: {}, body: '' }) } as never, 'https://sts.example.com')
   const [request, from] = [

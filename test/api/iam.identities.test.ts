@@ -75,7 +75,7 @@ test('an identity has exactly one relationship', async () => {
   const create = (body: Json) => owner.post(`${path}/${org.uid}`, { name: 'one', ...body })
   assertInvalid(await create({}), 'relationship')
   const awsIdentity = { awsAccount: '123456789012', arn: 'arn:aws:iam::123456789012:root' }
-  assertInvalid(await create({ claimMatch, awsIdentity }), 'relationship')
+  assertInvalid(await create({ claimMatch, awsIdentity }), 'aws_identity')
 })
 
 test('a claim match needs an issuer and a subject, each exact or as a pattern', async () => {
@@ -97,9 +97,9 @@ test('a claim match needs an issuer and a subject, each exact or as a pattern', 
   assertInvalid(await create({}), 'claim_match.issuer', 'claim_match.subject')
   assertInvalid(await create({ subject }), 'claim_match.issuer')
   assertInvalid(await create({ issuer, subject: '' }), 'claim_match.subject')
-  assertInvalid(await create({ issuer, issuerPattern, subject }), 'claim_match.iss')
-  assertInvalid(await create({ issuer, subject, subjectPattern }), 'claim_match.sub')
-  assertInvalid(await create({ ...claimMatch, audience: 'a', audiencePattern: 'a' }), 'claim_match.aud')
+  assertInvalid(await create({ issuer, issuerPattern, subject }), 'claim_match.issuer_pattern')
+  assertInvalid(await create({ issuer, subject, subjectPattern }), 'claim_match.subject_pattern')
+  assertInvalid(await create({ ...claimMatch, audience: 'a', audiencePattern: 'a' }), 'claim_match.audience_pattern')
 })
 
 test('an exact issuer must use https, or http for an address on this machine', async () => {
@@ -223,8 +223,8 @@ test('an AWS identity needs an account, and an ARN or a user id, exact or as a p
   assertInvalid(await create({ awsAccount }), 'aws_identity.arn')
   assertInvalid(await create({ awsAccount, arnPattern: '(?=x)' }), 'aws_identity.arn_pattern')
   assertInvalid(await create({ awsAccount, userIdPattern: '(' }), 'aws_identity.user_id_pattern')
-  assertInvalid(await create({ awsAccount, arn, arnPattern: 'x' }), 'aws_identity.aws_arn')
-  assertInvalid(await create({ awsAccount, userId, userIdPattern: 'x' }), 'aws_identity.aws_user_id')
+  assertInvalid(await create({ awsAccount, arn, arnPattern: 'x' }), 'aws_identity.arn_pattern')
+  assertInvalid(await create({ awsAccount, userId, userIdPattern: 'x' }), 'aws_identity.user_id_pattern')
 })
 
 test('a service principal must be one of the services in the contract', async () => {

@@ -19,7 +19,7 @@ import { digestOf } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 
 const day = 86_400_000
-/** Ages are an hour less than a whole number of days, so no date equals the current time. */
+/** Ages are a whole number of days plus one hour, so no date equals the current time. */
 const begin = Date.now() - 3_600_000
 const daysAgo = (days: number): string => new Date(begin - days * day).toISOString()
 

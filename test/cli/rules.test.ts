@@ -210,7 +210,7 @@ test('finds cooldown policies by their names, and refuses an empty name', async 
   assert.match(await pulls('list'), /7d +observe/)
 })
 
-test('an error names the missing option of a cooldown policy or an exemption', async () => {
+test('an error names the missing or conflicting options of a cooldown policy, and refuses an exemption that is not a uid', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   for (const [words, says] of [

@@ -134,7 +134,7 @@ test('allows new signatures, attestations and SBOMs, also for the config of an i
   }
 })
 
-test('policies apply to their tags except excluded ones, and optionally use the age in the whole repository', async () => {
+test('a cooldown policy applies to its tags except excluded ones, and can count the age from any tag of the repository', async () => {
   const { name, rule, as } = await scene({ tags: ['prod*', 'stable'], exceptTags: ['prod-hotfix'], countFrom: 'REPO' })
   const candidate = await (await on(10)).pushImage(name, 'candidate')
   const fix = await (await on(20)).pushImage(name, 'prod-hotfix')

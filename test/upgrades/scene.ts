@@ -156,7 +156,7 @@ async function shareAccess({ api, as, uid }: Scene): Promise<void> {
   await made(api, 'DELETE', `/iam/v2/roleBindings/${once.uid}`)
 }
 
-/** A person who was invited, and two invites that nobody has used yet. */
+/** Creates two invitations. Jane registers with the first, and nobody has used the second. */
 async function register({ api, uid }: Scene, issuer: Awaited<ReturnType<typeof startIssuer>>) {
   const invite = (group: string, roleUid: string, more: Json = {}) =>
     made(api, 'POST', `/iam/v2/groupInvites/${group}`, { roleUid, ttl: '86400s', ...more })

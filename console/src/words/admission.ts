@@ -38,8 +38,9 @@ const policies = {
   onlyExploited: 'Only vulnerabilities that are known to be exploited',
   afterDays: 'Grace period in days after a vulnerability was found',
   denyUnknown: 'Also deny images with content that could not be scanned',
-  minAgeDays: 'Minimum age in days (only for digests that are too young)',
-  minMonthsLeft: 'Minimum months until end of life (only for products close to it)',
+  minAgeDays: 'Minimum age in days (used only if the policy denies digests that are too young)',
+  minMonthsLeft:
+    'Minimum months until end of life (used only if the policy denies products that are close to their end of life)',
   exemptPulledDays: 'Keep allowing an image for this number of days after an allowed pull',
   deniesEnded: 'products past their end of life',
   deniesYoung: (days: number) => `younger than ${counted(days, 'day')}`,

@@ -8,7 +8,7 @@ const formats = ['table', 'wide', 'json', 'id', 'terse', 'csv', 'markdown', 'tre
 
 type Key = { summary: string; fallback: string; env?: string; parse(value: string, name: string): string }
 
-/** All preferences by their keys. */
+/** Definitions of the supported preferences by key: help text, default value, environment variable and parser. */
 export const preferenceKeys: Readonly<Record<string, Key>> = {
   'platform.api': {
     summary: 'URL of the server that commands call',

@@ -107,7 +107,9 @@ function printVerified(terminal: Terminal, claim: Claim, proved: Proved, { outpu
   const { origin, from, until, kind, size, witnesses } = proved
   terminal.print(`${claim.path}:${claim.tag} had the digest ${claim.digest}`)
   terminal.print(`from ${from} until ${until === '' ? 'a time that is not in the proof' : until}`)
-  terminal.print(`according to the transparency log ${plain(origin)} with ${size} entries; entry ${kinds[kind]}`)
+  terminal.print(
+    `according to the transparency log ${plain(origin)} with ${size} entries; the entry was ${kinds[kind]}`,
+  )
   for (const { name, seconds } of witnesses) {
     terminal.print(`cosigned by the witness ${plain(name)} at ${new Date(seconds * 1000).toISOString()}`)
   }

@@ -56,7 +56,7 @@ const acme: Omit<DemoGroup, 'name'> = {
   identities: [
     {
       name: 'admin pipeline',
-      description: 'Applies the access rules that are kept in git',
+      description: 'CI pipeline that applies the access rules from the git repository acme/access',
       claimMatch: { issuer: github, subject: 'repo:acme/access:environment:production' },
     },
     {
@@ -144,7 +144,7 @@ const acme: Omit<DemoGroup, 'name'> = {
       repos: {
         jdk: 'Runs the ledger',
         python: 'Runs the risk model',
-        php: 'Runs the old checkout, until it is replaced',
+        php: 'Image of the old payment page, until the new one replaces it',
       },
     },
     {

@@ -115,7 +115,8 @@ function limitOf(name: string, given: string): { name: string; limit?: string } 
   const match = /^(\d{1,15})(?:(K|M|G|T)iB)?$/.exec(given)
   const limit = match && Number(match[1]) * 1024 ** (match[2] === undefined ? 0 : ' KMGT'.indexOf(match[2]))
   if (!limit || !Number.isSafeInteger(limit) || (match[2] !== undefined && name !== 'bytes')) {
-    throw usageError(`--${name.replaceAll('_', '-')} must be a number above 0, none or default`)
+    const size = name === 'bytes' ? 'a size such as 500MiB, 20GiB or 2TiB, ' : ''
+    throw usageError(`--${name.replaceAll('_', '-')} must be a number above 0, ${size}none or default`)
   }
   return { name, limit: String(limit) }
 }

@@ -84,7 +84,9 @@ async function findInSettings({ config }: App, name: string): Promise<SignInProv
 async function readSecret(file: string): Promise<string> {
   try {
     const secret = (await readFile(file, 'utf8')).trim()
-    if (secret === '' || secret.length > 4096) throw new Error('the file is empty or too large')
+    if (secret === '' || secret.length > 4096) {
+      throw new Error('the client secret file is empty or has more than 4096 characters')
+    }
     return secret
   } catch (cause) {
     throw new AppError(

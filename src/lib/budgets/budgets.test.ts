@@ -155,7 +155,7 @@ test('refuses a caller because of another member of the organization, but not th
   assert.ok(request(ci))
 })
 
-test('counts anonymous callers by address, but not as others if a signed-in caller has the same address', () => {
+test('an anonymous caller counts as another caller, unless a signed-in caller has the same address', () => {
   const { request } = startBudgets()
   request(ci, 3000)
   assert.equal(request({ ...stranger, source: ci.source }), undefined)

@@ -24,8 +24,8 @@ export type ReportRequest = {
   start: string
   end: string
   /**
-   * If true, a missing repository is ignored. If false, a missing repository causes NOT_FOUND for callers who would be able to
-   * see it.
+   * If true, images of missing repositories are left out of the report. If false, they cause NOT_FOUND for callers who would be
+   * able to see the repository.
    */
   lenient?: boolean
 }

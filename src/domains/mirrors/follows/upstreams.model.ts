@@ -39,7 +39,7 @@ const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 /** Path of a repository at another registry. It may have only one component. */
 export const upstreamPathPattern = new RegExp(`^${component}(?:/${component})*$`)
 
-/** Fields that a client may set, sort by and filter on. */
+/** Fields that a client can set or sort by, and their valid values. */
 export const upstreamFields = {
   uid: { column: 'uid', sort: true },
   name: {

@@ -4,7 +4,7 @@
  */
 export type Blob = { digest: string; size: number; location: string }
 
-/** An open upload. `size` is the number of bytes on disk, and `parts` the number of chunks. */
+/** An open upload. `size` is the number of stored bytes, and `parts` the number of chunks. */
 export type Upload = { uid: string; size: number; parts: number }
 
 /** Chunk of an upload. `digest` is the SHA-256 of the first chunk, and empty for others. */

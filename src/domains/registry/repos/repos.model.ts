@@ -41,7 +41,7 @@ export const toRepoResource = kindOf<Repo>('repo')
 
 export const repoType = 'registry.pinfold.dev/Repo'
 
-/** Fields that a client may change, sort by and filter on. Patches, lists and validation use this table. */
+/** Fields that a client can change or sort by, and their valid values. Patches, lists and validation use this table. */
 export const repoFields = {
   uid: { column: 'uid', sort: true },
   // The name must be one path component of an OCI name, since clients pull by it.

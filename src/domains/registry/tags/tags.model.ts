@@ -43,7 +43,7 @@ export function actorOf({ caller }: Pick<By, 'caller'>): string {
   return caller.token?.pushToken ?? caller.uid
 }
 
-/** Fields that a client may set, sort by and filter on. */
+/** Fields that a client can set or sort by, and their valid values. */
 export const tagFields = {
   uid: { column: 'uid', sort: true },
   name: { column: 'name', sort: true, required: true, pattern: tagPattern },

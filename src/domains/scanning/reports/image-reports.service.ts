@@ -173,7 +173,10 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
 /** Cache of scan results. Reading throws INVALID_ARGUMENT if the images have too many findings. */
 function knowledgeFor({ app }: Asking, { digest }: ReportQuery): Knowledge {
   const field = digest === '' ? 'repo_id' : 'digest'
-  const description = `has images with more than ${maxFindings} findings; set a tag or a digest`
+  const description =
+    digest === ''
+      ? `has images with more than ${maxFindings} findings; set a tag or a digest`
+      : `names an image with more than ${maxFindings} findings, including past ones`
   return createKnowledge(app, () => invalid({ field, description }))
 }
 
