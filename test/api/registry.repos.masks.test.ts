@@ -165,7 +165,7 @@ test('gRPC: errors name fields as over REST', async () => {
   await refusedOverGrpc(update({ name: 'another' }), 3, 'name')
   await refusedOverGrpc(update({ description: '\n' }), 3, 'description')
   await refusedOverGrpc(update({ catalogTier: 99 }), 3, 'catalog_tier')
-  await refusedOverGrpc(update({ description: 'a\0b' }), 3, 'request')
+  await refusedOverGrpc(update({ description: 'a\0b' }), 3, 'description')
   await refusedOverGrpc(update({ syncConfig: { source: uid } }), 3, 'sync_config.source')
   await refusedOverGrpc(update({ customOverlay: { environment: { PINFOLD_X: '' } } }), 3, 'custom_overlay.environment')
   await refusedOverGrpc(update({ customOverlay: {} }), 9)

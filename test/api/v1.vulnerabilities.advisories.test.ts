@@ -479,7 +479,7 @@ test('gRPC gives the same answers', async () => {
   await assert.rejects(ed.list({ eventTypes: [77 as never] }), { code: 3, fields: ['event_types[0]'] })
   await assert.rejects(
     ed.createAdvisoryEvent({ parentId: made.id, advisoryEvent: { author: 'ed', type, status: 9 as never } }),
-    { code: 3, fields: ['status'] },
+    { code: 3, fields: ['advisory_event.status'] },
   )
   await ed.delete({ id: made.id })
   assert.deepEqual((await ed.list({ id: made.id })).items, [])

@@ -17,9 +17,10 @@ export function checkMessage(desc: DescMessage, message: Message, bytes: Uint8Ar
   const mask = resource && ((message as unknown as Values).updateMask as FieldMask | undefined)
   const named = mask?.paths.length && !mask.paths.includes('*') ? fieldsIn(resource!.message!, mask.paths) : undefined
   checkFields(desc, message, check, '', (field, value, at) => {
-    if (field !== resource || !named) return checkField(field, value, check, at)
-    checkFields(resource.message, value as Message, check, at, (inner, innerValue, innerAt) => {
-      if (named.has(inner)) checkField(inner, innerValue, check, innerAt)
+    if (field !== resource) return checkField(field, value, check, at)
+    // Errors name a field of the resource alone, as over REST, where the resource is the body.
+    checkFields(resource.message, value as Message, check, '', (inner, innerValue, innerAt) => {
+      if (!named || named.has(inner)) checkField(inner, innerValue, check, innerAt)
     })
   })
 }
