@@ -236,7 +236,7 @@ test('lease renewals and stored results lock queues in the same order', {
     tx.run(sql`
       UPDATE delivery_queues SET owner = ${node}
        WHERE subscription_id = (SELECT ${which}(subscription_id) FROM delivery_queues)`)
-  // The first row comes after the second one in the table.
+  // Updates the row with the higher id first, so that the table stores the rows in reverse order of their ids.
   for (const which of [sql`max`, sql`min`]) await db.tx((tx) => lock(tx, which))
   const runs = { results: 0, beat: 0 }
   const [isLocked, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

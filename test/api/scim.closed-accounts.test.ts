@@ -201,7 +201,7 @@ test('PATCH refuses unknown, read-only and misplaced attribute names', async () 
   assert.equal(await standing(externalId), true)
 })
 
-test('PATCH removes the values that a remove operation names, and members in any case', async () => {
+test('PATCH removes only the values that a remove operation lists, and replaces sub-attributes whose names differ in case', async () => {
   const { at } = await account(true)
   const emails = ['a', 'b'].map((value) => ({ value, type: 'work' }))
   changed(await scim.patch(at, { op: 'add', path: 'emails', value: emails }, replace({ givenName: 'A' }, 'name')))

@@ -73,7 +73,7 @@ test('returns a report up to one MiB in the response, and a longer one as a link
   assert.equal((await fetch(rawReportUrl, { method: 'POST' })).status, 405)
 })
 
-test('our own report does not change after later findings, and fits into four MiB over gRPC', async () => {
+test('returns an own report of more than 4 MiB as a link over gRPC, and an earlier link keeps its report after later findings', async () => {
   await readSource(registry.app, ecosystem, about(3, 'short'))
   assert.equal((await rawOf('UNKNOWN')).rawReportUrl, '')
   now += 10 * minute

@@ -57,7 +57,7 @@ test('the reason of a verdict names findings of unknown severity that the policy
 })
 
 test('a list of tags that pass every policy counts the tags that could not be scanned completely', () => {
-  assert.equal(allPassText(0, 0), 'There are no tags to check yet.')
+  assert.equal(allPassText(0, 0), 'No tags have been updated yet, so no image was checked against the policies.')
   assert.equal(allPassText(3, 0), 'All of the last 3 updated tags pass every policy.')
   assert.equal(
     allPassText(3, 1),

@@ -105,7 +105,7 @@ const sbomOf = (some: typeof chosen) => {
 /** An image with more packages may have more findings than a list returns. */
 const perImage = 100
 
-/** `purl id` of each finding. The ids are those of the records. */
+/** Runs osv-scanner. Returns its findings as `ecosystem name version id`, with the ids of the OSV records. */
 function theirs(): Set<string> {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-osv-'))
   for (const ecosystem of ecosystems) {

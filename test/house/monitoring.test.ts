@@ -1,4 +1,5 @@
-// Check that docs/operations/monitoring.md has the metrics and log messages of the server, word for word.
+// Check of docs/operations/monitoring.md: it lists every metric with its help text. The sources contain every log message that it
+// lists, at its level.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

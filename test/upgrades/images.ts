@@ -80,7 +80,7 @@ async function pushReferrers(client: RegistryClient): Promise<void> {
   }
 }
 
-/** An image that was updated, whose packages the server reads. */
+/** Pushes two Alpine images with package databases to one repository, as tags 3.10 and 3.3. */
 async function pushWithPackages(client: RegistryClient): Promise<void> {
   const name = 'acme/platform/bases/alpine-base'
   await pushLayers(client, name, [alpine('alpine-2-packages')], '3.10')

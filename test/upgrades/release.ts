@@ -110,7 +110,7 @@ function dumpOf(database: string): string {
     .replaceAll(schema, dumped)
 }
 
-/** A copy of a release's data. */
+/** Unpacks the recorded data of an earlier Pinfold release into a new folder, and a new schema on PostgreSQL. */
 export async function copyOf(name: string) {
   const { masterKey, settings } = readRelease(name)
   return copyIn(join(folder, name, engine), masterKey, settings)

@@ -60,7 +60,7 @@ const results = {
   deniedTags: 'Recently updated tags that admission policies deny, or would deny',
   allPass: (count: number) =>
     count === 0
-      ? 'There are no tags to check yet.'
+      ? 'No tags have been updated yet, so no image was checked against the policies.'
       : `All of the last ${counted(count, 'updated tag')} pass every policy.`,
   notCompared: (count: number) => `Of these, ${counted(count, 'tag')} could not be scanned completely.`,
   passes: 'allowed',

@@ -31,7 +31,7 @@ export const cooldown = {
   tooYoungTags: 'Recently updated tags that are too young',
   allOldEnough: (count: number) =>
     count === 0
-      ? 'There are no tags to check yet.'
+      ? 'No tags have been updated yet, so no image was checked against the policies.'
       : `All of the last ${counted(count, 'updated tag')} are old enough for every policy.`,
   newestOldEnough: 'Newest digest that is old enough',
   noCooldownExemptions: 'There are no exemptions from cooldown policies.',

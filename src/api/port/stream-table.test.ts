@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { keepStreamsInList } from './stream-table.ts'
 
-/** A server that responds only at `/now`, and keeps its streams in lists. */
+/** Starts a server that calls `keepStreamsInList` for each session. It responds only to requests for `/now`; other streams stay open. */
 async function start() {
   const server = http2.createServer()
   const sessions: ServerHttp2Session[] = []

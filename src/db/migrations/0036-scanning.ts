@@ -150,7 +150,7 @@ export const migration: Migration = {
        PRIMARY KEY (kind, place, item)
      )${t.withoutRowid}`,
     `CREATE INDEX match_queue_by_turn ON match_queue (owner, place, due_time, kind, item)`,
-    // The advisories of before.
+    // Queue the advisories that exist before this migration.
     `INSERT INTO match_queue (kind, place, item, due_time) SELECT 2, substr(uid, 1, 40), uid, update_time FROM advisories`,
   ],
 }
