@@ -13,6 +13,7 @@ import { completeList, prepareList } from '#domains/scanning/lists/lists.service
 import { beginSource, putRecords, putSlice, retire } from '#domains/scanning/records/records.service.ts'
 import { findCurrent } from '#domains/scanning/records/records.store.ts'
 import { runDuty } from '../support/background-jobs.ts'
+import { assertInvalid, ok } from '../support/expect.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { recordAbout } from '../support/scanning.ts'
 
@@ -157,4 +158,11 @@ test('a record with changed text starts and ends no finding, and earlier reports
   assert.deepEqual([ended!.record.summary, ended!.record.past.length], ['second', 1])
   assert.deepEqual([open!.record.summary, open!.record.past.length], ['third', 0])
   assert.deepEqual(await differences(), [])
+})
+
+test('refuses to verify findings after a position that no response had', async () => {
+  for (const after of ['x', 'c:', 'c:x', 'c:-1', 'c:1e5', 'l:1:2', '1', 'c:1234567890123456']) {
+    assertInvalid(await pinfold.operator.post('/control/v1/findings:verify', { after }), 'after')
+  }
+  ok(await pinfold.operator.post('/control/v1/findings:verify', { after: 'l:0' }))
 })

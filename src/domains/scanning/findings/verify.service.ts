@@ -1,5 +1,6 @@
 // Verifies stored findings: compares again without caches, and returns missing findings and findings without a reason.
 import type { App } from '#app.ts'
+import { invalid } from '#lib/errors.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
 import { countEntries, findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
@@ -16,10 +17,18 @@ const listsAtOnce = 20
 const rowsAtOnce = 1000
 const mostDifferences = 1000
 
-/** Verifies a batch: packages by number first, then lists. `after` is the end of the previous batch. */
+/** End of a batch: `c:` and the number of a package, or `l:` and the number of a list. */
+const position = /^([cl]):(\d{1,15})$/
+
+/**
+ * Verifies a batch: packages by number first, then lists. `after` is `next` of the previous batch. Throws INVALID_ARGUMENT for any
+ * other text.
+ */
 export async function verifyStep({ db }: Pick<App, 'db'>, after: string): Promise<Verified> {
+  const [, kind, number] = position.exec(after === '' ? 'c:0' : after) ?? []
+  if (kind === undefined)
+    throw invalid({ field: 'after', description: 'must be empty, or the `next` value of a response' })
   const waiting = await countMatches(db)
-  const [kind = 'c', number = '0'] = after.split(':')
   if (kind === 'l') return { ...(await verifyLists(db, Number(number), waiting)), waiting }
   const components = await componentsAfter(db, Number(number), componentsAtOnce)
   const last = components.at(-1)
