@@ -154,7 +154,7 @@ async function checkCooldown({ check, scene, asOperator, goTo }: Kit): Promise<v
     await page.getByLabel('Digest', { exact: true }).fill(chosen.digest)
     await page.getByLabel('Reason').fill('mends a hole')
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
-    await page.getByLabel('Until (UTC)').fill(tomorrow)
+    await page.getByLabel('Expires (UTC)').fill(tomorrow)
     await press(page, 'Create exemption')
     await rowOf(page, 'mends a hole').waitFor()
     const listed = await operator.get(`/registry/v2/pullRuleExceptions?scopeUid=${scene.repo.uid}`)

@@ -132,7 +132,7 @@ async function checkDryRunPolicies({ check, scene, asOperator, goTo }: Kit): Pro
     await page.getByText('New exemption').click()
     await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
     await page.getByLabel('Reason').fill('looked at by hand')
-    await page.getByLabel('Until (UTC)').fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16))
+    await page.getByLabel('Expires (UTC)').fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16))
     await press(page, 'Create exemption')
     const made = rowOf(page, 'looked at by hand')
     await made.waitFor()

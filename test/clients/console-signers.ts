@@ -22,7 +22,7 @@ export async function checkSigners(kit: Kit, asViewer: () => Promise<Opened>): P
 async function trust(page: Page, name: string, pem: string): Promise<void> {
   await page.getByLabel('Name', { exact: true }).fill(name)
   await page.getByLabel('Public key (PEM)').fill(pem)
-  await page.locator('details[open]').getByLabel('Until (UTC)').fill(tomorrow())
+  await page.locator('details[open]').getByLabel('Expires (UTC)').fill(tomorrow())
   await press(page, 'Trust signer')
 }
 
@@ -98,7 +98,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     await page.getByLabel('Vulnerability', { exact: true }).fill('CVE-2024-7777')
     await page.getByLabel('Only in this package').fill('pkg:apk/alpine/zlib')
     await page.locator('details[open]').getByLabel('Reason').fill('not reachable')
-    await page.locator('details[open]').getByLabel('Until (UTC)').fill(tomorrow())
+    await page.locator('details[open]').getByLabel('Expires (UTC)').fill(tomorrow())
     await press(page, 'Accept risk')
     await rowOf(page, 'not reachable').filter({ hasText: 'pkg:apk/alpine/zlib' }).waitFor()
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
