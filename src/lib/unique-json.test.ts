@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseUniqueJson } from './unique-json.ts'
+import { parseUniqueJson, refuseRepeatedMembers } from './unique-json.ts'
 
 test('reads valid JSON exactly as JSON.parse does', () => {
   for (const text of [
@@ -42,4 +42,12 @@ test('refuses deep nesting before it can exhaust the stack', () => {
   // The depth counts, not the number of values.
   const wide = `[${Array.from({ length: 10_000 }, () => '[{"a":[]}]').join(',')}]`
   assert.deepEqual(parseUniqueJson(wide), JSON.parse(wide))
+})
+
+test('refuses a parsed text whose value has lost a repeated member', () => {
+  const check = (text: string) => refuseRepeatedMembers(Buffer.from(text), JSON.parse(text))
+  for (const text of ['{"a":1,"a":1}', '[{"é":{}},{"x":[1,{"\\u00e9":1,"é":2}]}]'])
+    assert.throws(() => check(text), { name: 'SyntaxError', message: /occurs twice/ }, text)
+  for (const text of ['{}', '[]', '""', '{"a":{"a":[{"a":1},{"a":1}]},"b":[ ]}'])
+    assert.doesNotThrow(() => check(text), text)
 })

@@ -1,3 +1,5 @@
+import { scanJson } from './json/json-limits.ts'
+
 const maxDepth = 256
 
 /**
@@ -55,4 +57,22 @@ export function parseUniqueJson(text: string): unknown {
   }
   skipValue()
   return value
+}
+
+const noLimits = { depth: Infinity, members: Infinity }
+
+/**
+ * Refuses JSON in which an object has the same member twice, with a SyntaxError. `json` is the parsed value, in which JSON.parse has
+ * dropped the first of the two. Parses the text again only if its number of members is larger than that of the value.
+ */
+export function refuseRepeatedMembers(bytes: Uint8Array, json: unknown): void {
+  const inText = scanJson(bytes, noLimits)
+  if (typeof inText === 'number' && inText > countMembers(json)) parseUniqueJson(new TextDecoder().decode(bytes))
+}
+
+/** Number of members and elements at all depths. */
+function countMembers(json: unknown): number {
+  if (typeof json !== 'object' || json === null) return 0
+  const values: unknown[] = Array.isArray(json) ? json : Object.values(json)
+  return values.reduce<number>((sum, value) => sum + countMembers(value), values.length)
 }

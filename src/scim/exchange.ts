@@ -4,6 +4,7 @@ import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { jsonLimits, readBody } from '#edge/read-body.ts'
 import { jsonProblem } from '#lib/json/json-limits.ts'
+import { refuseRepeatedMembers } from '#lib/unique-json.ts'
 import { maxBodyBytes, maxResults } from './documents.ts'
 import { ScimError, wrong } from './errors.ts'
 import { type FilterNames, readFilter } from './filter.ts'
@@ -98,11 +99,18 @@ export async function readJson(arrival: HttpArrival): Promise<unknown> {
   const body = await readBody(arrival, maxBodyBytes)
   const problem = jsonProblem(body, jsonLimits)
   if (problem !== undefined) throw wrong('invalidValue', `the body ${problem}`)
+  let json: unknown
   try {
-    return JSON.parse(body.toString('utf8')) as unknown
+    json = JSON.parse(body.toString('utf8'))
   } catch {
     throw wrong('invalidSyntax', 'the body is not valid JSON')
   }
+  try {
+    refuseRepeatedMembers(body, json)
+  } catch (error) {
+    throw wrong('invalidSyntax', `the body is ambiguous: ${(error as Error).message}`)
+  }
+  return json
 }
 
 function readNumber(value: unknown, name: string): number | undefined {

@@ -168,6 +168,7 @@ test('refuses a page of another origin before its token is verified', async () =
 test('refuses a body that is not exactly one message', async () => {
   assertRefused(await post('{"jsonrpc"'), 400, -32700)
   assertRefused(await post(''), 400, -32700)
+  assertRefused(await post('{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}'), 400, -32600)
   assertRefused(await post([list, list]), 400, -32600)
   assertRefused(await post([]), 400, -32600)
   for (const body of ['null', '1', '"text"']) assertRefused(await post(body), 400, -32600)

@@ -306,6 +306,8 @@ test('returns an error for unsupported requests, and limits bodies', async () =>
   assert.equal(refused.headers.get('allow'), 'GET, POST')
   assertScimError(await scim.call('POST', '/Users', '{"userName":'), 400, 'invalidSyntax')
   assertScimError(await scim.call('POST', '/Users', '[]'), 400, 'invalidSyntax')
+  const repeated = JSON.stringify(person()).replace('"active":true', '"active":false,"active":true')
+  assertScimError(await scim.call('POST', '/Users', repeated), 400, 'invalidSyntax')
   assertScimError(await scim.call('POST', '/Users', '{}', { 'content-type': 'text/plain' }), 415)
   assertScimError(await scim.post('/Users', {}), 400, 'invalidValue')
   assertScimError(await scim.post('/Users', person({ userName: 'a\u0000b' })), 400, 'invalidValue')

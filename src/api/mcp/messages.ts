@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { jsonLimits } from '#edge/read-body.ts'
 import { AppError, type Code } from '#lib/errors.ts'
 import { jsonProblem } from '#lib/json/json-limits.ts'
+import { refuseRepeatedMembers } from '#lib/unique-json.ts'
 import { isJsonObject } from '../transcoding/json-read.ts'
 
 export type RequestId = string | number
@@ -69,11 +70,18 @@ export function readMessage(body: Buffer, seen: (id: RequestId) => void): Messag
 function parse(body: Buffer): unknown {
   const problem = jsonProblem(body, jsonLimits)
   if (problem !== undefined) throw new ProtocolError(invalidRequest, `the body ${problem}`)
+  let json: unknown
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
     throw new ProtocolError(parseError, 'the body is not valid JSON in UTF-8')
   }
+  try {
+    refuseRepeatedMembers(body, json)
+  } catch (error) {
+    throw new ProtocolError(invalidRequest, `the body is ambiguous: ${(error as Error).message}`)
+  }
+  return json
 }
 
 function isId(id: unknown): id is RequestId {

@@ -1,9 +1,8 @@
 // Strict reader of proto-JSON. Refuses unknown members. Errors contain the path of the member.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { type AppError, invalid } from '#lib/errors.ts'
-import { scanJson } from '#lib/json/json-limits.ts'
 import { parseInTurns } from '#lib/json/parse-in-turns.ts'
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { refuseRepeatedMembers } from '#lib/unique-json.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
 import { isValue, readValue } from './json-values.ts'
 import { fieldNamed, isWellKnown, join, type ListField, setField, shown, type Values } from './message-fields.ts'
@@ -43,25 +42,15 @@ export async function parseLargeBody(bytes: Buffer, desc: DescMessage | undefine
 }
 
 function refuseRepeated(bytes: Buffer, json: unknown): void {
-  if (bytes.length > maxSearched || scanJson(bytes, noLimits) === countMembers(json)) return
+  if (bytes.length > maxSearched) return
   try {
-    parseUniqueJson(utf8.decode(bytes))
+    refuseRepeatedMembers(bytes, json)
   } catch (error) {
     throw invalid({ field: 'body', description: `is ambiguous: ${(error as Error).message}` })
   }
-  throw new Error('the two counts of members differ, but no member occurs twice')
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-const noLimits = { depth: Infinity, members: Infinity }
-
-/** Number of members and elements at all depths. JSON.parse has dropped repeated members. */
-function countMembers(json: unknown): number {
-  if (typeof json !== 'object' || json === null) return 0
-  const values: unknown[] = Array.isArray(json) ? json : Object.values(json)
-  return values.reduce<number>((sum, value) => sum + countMembers(value), values.length)
-}
 
 function toInvalidBody(error: unknown): AppError {
   return invalid({ field: 'body', description: `is not valid JSON: ${reasonOf(error)}` })
