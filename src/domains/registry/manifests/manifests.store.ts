@@ -40,9 +40,12 @@ export async function insertManifest(
 
 const perStatement = 100
 
-/** Adds links for the content that a manifest needs: kind 0 for blobs, 1 for manifests. */
+/**
+ * Adds links for the content that a manifest needs: kind 0 for blobs, 1 for manifests. In the order of the key, since SQLite then
+ * changes each page of the table only once. Otherwise, it writes pages of a large index early, and again at the commit.
+ */
 export async function insertLinks(tx: Tx, repo: number, manifest: string, kind: 0 | 1, needed: readonly string[]) {
-  for (const some of chunks(needed, perStatement)) {
+  for (const some of chunks(needed.toSorted(), perStatement)) {
     const rows = some.map((digest) => sql`(${repo}, ${digest}, ${manifest}, ${kind})`)
     await tx.run(sql`
       INSERT INTO manifest_links (repo_id, digest, manifest, kind) VALUES ${join(rows, ', ')}
