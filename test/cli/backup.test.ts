@@ -32,7 +32,7 @@ const noDump = Boolean(server) && !isThere('pg_dump') && 'pg_dump is not there'
 
 /** Dumps the database, as an administrator of PostgreSQL does before `pinfold server backup`. */
 function dump(place: Place, file: string): void {
-  execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${file}`, server!])
+  execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${file}`, place.server!])
 }
 
 async function lose(place: Place): Promise<void> {

@@ -6,11 +6,13 @@ import { request } from 'node:http'
 import { suite, test } from 'node:test'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { GrpcError, grpcClientOf } from '../support/grpc.ts'
+import { pooler } from '../support/pooler.ts'
 import { cleanEnv, freeAddress, makePlace, type Place, program, project, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 import { startWire } from '../support/wire.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
+const noOptions = { skip: pooler !== '' && 'a pooler refuses options of the connection' }
 
 /** A server whose database connection the test can interrupt, from the start. */
 async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => void = () => {}) {
@@ -119,7 +121,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     assert.equal(await server.exited, 0)
   })
 
-  test('waits while the database accepts no writes, and stops on a signal', async () => {
+  test('waits while the database accepts no writes, and stops on a signal', noOptions, async () => {
     await using place = await makePlace()
     const readOnly = (url: URL) => url.searchParams.set('options', '-c default_transaction_read_only=on')
     await using server = await start(place, 'open', readOnly)

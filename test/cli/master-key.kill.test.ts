@@ -52,7 +52,8 @@ const keyFile = ({ data }: Place, name = 'master.key') => join(data, name)
 /** The existing keys, in the environment or in files. */
 function keysOf(place: Place, env: Env): SecretCipher[] {
   const files = ['master.key', 'master.key.new'].map((name) => keyFile(place, name)).filter((file) => existsSync(file))
-  const texts = onPostgres ? Object.values(env) : files.map((file) => readFileSync(file, 'utf8'))
+  const given = Object.entries(env).flatMap(([name, text]) => (name.startsWith('PINFOLD_MASTER_KEY') ? [text!] : []))
+  const texts = onPostgres ? given : files.map((file) => readFileSync(file, 'utf8'))
   return texts.map((text) => createSecretCipher(parseMasterKey(text)))
 }
 async function secretsOf(place: Place): Promise<Buffer[]> {
@@ -149,13 +150,13 @@ for (const [moment, isNow] of Object.entries(moments)) {
     const [latest] = onPostgres ? [createSecretCipher(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))] : keysOf(place, env)
     const now = await secretsOf(place)
     assert.deepEqual([opened(latest!, now), now.length], [left, left])
-    await serves(place, onPostgres ? { PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)
+    await serves(place, onPostgres ? { ...place.env, PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)
   })
 }
 
 test('a rotation names a wrong, missing or malformed key, and changes nothing', async () => {
   await using place = await makePlace()
-  const own = { ...place, env: { PINFOLD_MASTER_KEY: newKey() } }
+  const own = { ...place, env: { ...place.env, PINFOLD_MASTER_KEY: newKey() } }
   {
     await using server = await startProcess(own)
     server.kill('SIGTERM')
@@ -174,7 +175,7 @@ test('a rotation names a wrong, missing or malformed key, and changes nothing', 
     ],
   ]
   for (const [env, code, said] of cases) {
-    const told = await run(['server', 'keys', 'rotate-master', ...place.args], { env })
+    const told = await run(['server', 'keys', 'rotate-master', ...place.args], { env: { ...place.env, ...env } })
     assert.match(told.stderr, said)
     assert.deepEqual([told.code, told.stdout], [code, ''], told.stderr)
     assert.doesNotMatch(told.stderr, new RegExp(`${next}|${other}|at .*\\.ts`))

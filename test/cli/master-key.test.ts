@@ -115,19 +115,19 @@ test('the next process completes or discards a killed rotation', onFiles, async 
 test('replaces a key from the environment by the next key, and uses the matching one of two', async () => {
   await using place = await makePlace()
   const [first, next] = [newKey(), newKey()]
-  const own = { ...place, env: { PINFOLD_MASTER_KEY: first } }
+  const own = { ...place, env: { ...place.env, PINFOLD_MASTER_KEY: first } }
   const before = await served(own)
   assert.match(
     await refusal(own, own.env, 'server', 'keys', 'rotate-master'),
     /set PINFOLD_MASTER_KEY_NEW to the new key/,
   )
-  const both = { PINFOLD_MASTER_KEY: first, PINFOLD_MASTER_KEY_NEW: next }
+  const both = { ...own.env, PINFOLD_MASTER_KEY_NEW: next }
   await opens(own, both, before)
   const rotated = await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })
   assert.deepEqual([rotated.code, rotated.stderr], [0, ''])
   assert.match(rotated.stdout, /^encrypted 1 secrets/)
   await opens(own, both, before)
-  await opens(own, { PINFOLD_MASTER_KEY: next }, before)
+  await opens(own, { ...own.env, PINFOLD_MASTER_KEY: next }, before)
   assert.match(await refusal(own, own.env, 'serve'), /another master key/)
   assert.match((await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })).stdout, /already/)
 })

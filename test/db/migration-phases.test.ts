@@ -32,7 +32,7 @@ const listed = (parts: Sql[]) => joined(parts, ', ')
 
 async function withDb<T>(work: (db: Db, place: Place) => Promise<T>): Promise<T> {
   await using place = await makePlace()
-  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  const db = await openDb({ database: place.direct, file: join(place.data, 'pinfold.db') })
   return await work(db, place).finally(() => db.close())
 }
 
@@ -245,7 +245,7 @@ test(
 test('a server leaves migrations of an old database to pinfold migrate, unless told to migrate or running alone', async () => {
   await using place = await makePlace()
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
-  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  const db = await openDb({ database: place.direct, file: join(place.data, 'pinfold.db') })
   const goBack = () =>
     db.tx(async (tx) => {
       await tx.run(sql`DROP INDEX tag_history_by_time`)
@@ -356,7 +356,7 @@ async function migrated() {
   const place = closing.use(await makePlace())
   const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
   assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
-  const db = closing.adopt(await openDb({ database: place.database, file: '' }), (open) => open.close())
+  const db = closing.adopt(await openDb({ database: place.direct, file: '' }), (open) => open.close())
   return { place, env, db, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 

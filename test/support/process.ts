@@ -43,6 +43,9 @@ export async function makePlace() {
   return {
     data,
     database,
+    /** On PostgreSQL, the same without the pooler, and the URL for other programs, which know no schema. */
+    direct,
+    server,
     /** On PostgreSQL, the schema with the tables, and a direct connection to it. */
     schema,
     query,
