@@ -43,7 +43,7 @@ async function lose(place: Place): Promise<void> {
 }
 
 function bringBack(place: Place, folder: string, dumped: string): void {
-  if (server) execFileSync('pg_restore', [`--dbname=${server}`, '--exit-on-error', dumped])
+  if (server) execFileSync('pg_restore', [`--dbname=${place.server}`, '--exit-on-error', dumped])
   else cpSync(join(folder, 'pinfold.db'), join(place.data, 'pinfold.db'))
 }
 

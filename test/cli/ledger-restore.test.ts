@@ -21,14 +21,19 @@ const noDump = Boolean(database) && !isThere('pg_dump') && 'pg_dump is not there
 /** Copies the database of a stopped server. */
 function keep(place: Place, folder: string): void {
   if (database) {
-    execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${join(folder, 'dump')}`, database])
+    execFileSync('pg_dump', [
+      '--format=custom',
+      `--schema=${place.schema}`,
+      `--file=${join(folder, 'dump')}`,
+      place.server!,
+    ])
   } else cpSync(join(place.data, 'pinfold.db'), join(folder, 'pinfold.db'))
 }
 
 async function bringBack(place: Place, folder: string): Promise<void> {
   if (database) {
     await place.query(`DROP SCHEMA ${place.schema} CASCADE`)
-    execFileSync('pg_restore', [`--dbname=${database}`, '--exit-on-error', join(folder, 'dump')])
+    execFileSync('pg_restore', [`--dbname=${place.server}`, '--exit-on-error', join(folder, 'dump')])
     return
   }
   for (const end of ['-wal', '-shm']) rmSync(join(place.data, `pinfold.db${end}`), { force: true })

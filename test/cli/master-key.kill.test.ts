@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseMasterKey } from '#lib/crypto/master-key.ts'
 import { createSecretCipher, type SecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
+import { pooler } from '../support/pooler.ts'
 import {
   cleanEnv,
   type Env,
@@ -89,6 +90,8 @@ async function serves(place: Place, env: Env, { url, token }: { url: string; tok
   await server.exited
 }
 
+const visible = { skip: pooler !== '' && 'a pooler hides the work of the rotation' }
+
 /** Times to kill the process, each later than the one before. */
 const moments: Record<string, (place: Place) => Promise<boolean>> = {
   'as soon as there is a new key': (place) => atWork(place),
@@ -111,47 +114,53 @@ async function atWork(place: Place): Promise<boolean> {
 }
 
 for (const [moment, isNow] of Object.entries(moments)) {
-  test(`a rotation killed ${moment} leaves one key that decrypts everything, and can be run again`, async () => {
-    await using place = await makePlace()
-    const before = await filled(place)
-    await isNow(place)
-    const env: Env = onPostgres ? { ...place.env, PINFOLD_MASTER_KEY_NEW: newKey() } : {}
-    const child = spawn(program, ['server', 'keys', 'rotate-master', ...place.args], {
-      cwd: project,
-      env: cleanEnv(env),
-    })
-    const over = once(child, 'close')
-    let ended = false
-    void over.then(() => {
-      ended = true
-    })
-    while (!ended && !(await isNow(place))) await sleep(1)
-    child.kill('SIGKILL')
-    await over
-    await place.settled()
-    // Only the last time is after the commit.
-    const secrets = await secretsOf(place)
-    const [present] = keysOf(place, place.env)
-    const opening = keysOf(place, env).map((cipher) => opened(cipher, secrets))
-    assert.equal(Math.max(...opening), secrets.length)
-    assert.equal(secrets.length, many)
-    if (!moment.includes('committed')) {
-      assert.equal(child.signalCode, 'SIGKILL')
-      assert.equal(opened(present!, secrets), many, 'nothing was encrypted under the new key')
-    }
-    await serves(place, env, before)
+  test(
+    `a rotation killed ${moment} leaves one key that decrypts everything, and can be run again`,
+    visible,
+    async () => {
+      await using place = await makePlace()
+      const before = await filled(place)
+      await isNow(place)
+      const env: Env = onPostgres ? { ...place.env, PINFOLD_MASTER_KEY_NEW: newKey() } : {}
+      const child = spawn(program, ['server', 'keys', 'rotate-master', ...place.args], {
+        cwd: project,
+        env: cleanEnv(env),
+      })
+      const over = once(child, 'close')
+      let ended = false
+      void over.then(() => {
+        ended = true
+      })
+      while (!ended && !(await isNow(place))) await sleep(1)
+      child.kill('SIGKILL')
+      await over
+      await place.settled()
+      // Only the last time is after the commit.
+      const secrets = await secretsOf(place)
+      const [present] = keysOf(place, place.env)
+      const opening = keysOf(place, env).map((cipher) => opened(cipher, secrets))
+      assert.equal(Math.max(...opening), secrets.length)
+      assert.equal(secrets.length, many)
+      if (!moment.includes('committed')) {
+        assert.equal(child.signalCode, 'SIGKILL')
+        assert.equal(opened(present!, secrets), many, 'nothing was encrypted under the new key')
+      }
+      await serves(place, env, before)
 
-    const left = (await secretsOf(place)).length
-    const { code, stdout, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], { env })
-    assert.equal(code, 0, stderr)
-    if (!(onPostgres && moment.includes('committed'))) {
-      assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets with the new master key`))
-    }
-    const [latest] = onPostgres ? [createSecretCipher(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))] : keysOf(place, env)
-    const now = await secretsOf(place)
-    assert.deepEqual([opened(latest!, now), now.length], [left, left])
-    await serves(place, onPostgres ? { ...place.env, PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)
-  })
+      const left = (await secretsOf(place)).length
+      const { code, stdout, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], { env })
+      assert.equal(code, 0, stderr)
+      if (!(onPostgres && moment.includes('committed'))) {
+        assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets with the new master key`))
+      }
+      const [latest] = onPostgres
+        ? [createSecretCipher(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))]
+        : keysOf(place, env)
+      const now = await secretsOf(place)
+      assert.deepEqual([opened(latest!, now), now.length], [left, left])
+      await serves(place, onPostgres ? { ...place.env, PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)
+    },
+  )
 }
 
 test('a rotation names a wrong, missing or malformed key, and changes nothing', async () => {
