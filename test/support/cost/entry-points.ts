@@ -1,7 +1,9 @@
 // Inputs for HTTP entry points that are not methods of the API, such as the registry, SCIM and the pages. Their paths are in
 // `places`. The entry points declare which paths must have inputs.
 
+import { openConsole } from '#api/ui/console.ts'
 import { formBodies, jsonBodies } from './bodies.ts'
+import { hasRegistryHandler, registryHandler } from './handled.ts'
 import type { Input } from './input.ts'
 import { manifests } from './manifests.ts'
 import type { Facts } from './server.ts'
@@ -73,7 +75,7 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
     at(`/v2/${path}`, { headers: registry, ...more })
   const proofs = (prefix: string, headers: Record<string, string>): Record<string, Place> => ({
     checkpoint: at(`${prefix}/ledger/${organization}/checkpoint`, { headers }),
-    tile: at(`${prefix}/ledger/${organization}/tile/entries/000`, { headers }),
+    tile: at(`${prefix}/ledger/${organization}/tile/entries/000.p/1`, { headers }),
     policy: at(`${prefix}/ledger/${organization}/policy`, { headers }),
     proof: at(`${prefix}/ledger/${organization}/repos/${repo.uid}/tags/latest/proof`, { headers }),
     witness: at(`${prefix}/ledger/witness/add-checkpoint`, { headers, bodies: witnessBodies }),
@@ -90,7 +92,7 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
       base: inRegistry(''),
       catalog: inRegistry('_catalog'),
       manifest: inRegistry('acme/app/manifests/latest', manifest),
-      blob: inRegistry(`acme/app/blobs/${digest}`),
+      blob: inRegistry(`acme/app/blobs/${facts.blob}`),
       uploads: inRegistry('acme/app/blobs/uploads/'),
       upload: at(facts.upload, { headers: registry, bodies: { bytes: () => fill('a', 4_000_000) } }),
       tags: inRegistry('acme/app/tags/list'),
@@ -114,7 +116,10 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
     mcp: {
       '/mcp': at('/mcp', { headers: { ...api, accept: 'application/json, text/event-stream' }, bodies: mcpBodies }),
     },
-    ui: { '/ui/assets/…': at('/ui/assets/app.js', { headers: page }), '/ui/…': at('/ui/repos', { headers: page }) },
+    ui: {
+      '/ui/assets/…': at(openConsole()().script.path, { headers: page }),
+      '/ui/…': at('/ui/repos', { headers: page }),
+    },
     'ui-ledger': proofs('/ui/api', page),
     scim: {
       Users: at(`${scim.path}/Users`, { ...people, queries: scimQueries }),
@@ -131,6 +136,7 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
     downloads: { report: at(`/downloads/reports/${fill('a', 12_000)}`) },
     ledger: proofs('', api),
     docs: { '/docs': at('/docs') },
+    documents: { '/metrics': at('/metrics', { headers: api }) },
   }
 }
 
@@ -223,6 +229,7 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
           verb,
           place,
           isRead: !noBodies.includes(transport),
+          ...(transport === 'registry' && hasRegistryHandler(verb, kind) && { handler: registryHandler(verb, kind) }),
         }),
       )
     }
@@ -235,9 +242,10 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
 /** Entry points that never read a body. */
 const noBodies = ['documents', 'docs', 'downloads', 'ui-ledger']
 
-type At = { target: string; verb: string; place: Place; isRead: boolean }
+/** `handler` is the handler that serves the request without a change. */
+type At = { target: string; verb: string; place: Place; isRead: boolean; handler?: string }
 
-function inputsAt(wire: Wire, { target, verb, place, isRead }: At): Input[] {
+function inputsAt(wire: Wire, { target, verb, place, isRead, handler }: At): Input[] {
   const inputs: Input[] = []
   const add = (shape: string, more: () => Partial<HttpRequest>, isSpecial = false): void => {
     const prepare = () => {
@@ -249,6 +257,7 @@ function inputsAt(wire: Wire, { target, verb, place, isRead }: At): Input[] {
   }
   // Only this shape surely passes the limits for paths and headers and reaches the entry point.
   add('as it is', () => ({}), true)
+  if (handler) inputs[0]!.handler = handler
   for (const [name, query] of Object.entries(queries)) add(name, () => ({ path: `${place.path}?${query}` }))
   for (const [name, fields] of Object.entries(headers)) add(name, () => ({ headers: fields }))
   const long = inputs.length

@@ -11,11 +11,14 @@ export type Input = {
   /** True if the short version always sends this input. It also sends one other input for each target, but no rare one. */
   isSpecial?: boolean
   isRare?: boolean
+  /** Handler that the input is for. The guard reports an input that is refused before this handler. */
+  handler?: string
   /** Builds the request. Returns a function that sends it and may be called several times. */
   prepare(): () => Promise<Sent>
 }
 
-export type Finding = { input: Input; cost: Cost; sent: Sent }
+/** Input with its costs. `isHandled` is true if the handler of the input was called, or if it is for none. */
+export type Finding = { input: Input; cost: Cost; sent: Sent; isHandled: boolean }
 
 export const most = { turnMs: 100, heapBytes: 16 * 1024 * 1024, heapTimes: 20, tries: 3 }
 
@@ -30,13 +33,15 @@ export async function judge(
 ): Promise<Finding & { isOver: boolean }> {
   const send = input.prepare()
   let best: Cost | undefined
+  let isHandled = input.handler === undefined
   for (let left = tries; ; left--) {
-    const { cost, answer: sent } = await server.measure(send, left < tries)
+    const { cost, answer: sent, handled } = await server.measure(send, left < tries)
+    isHandled ||= handled.includes(input.handler!)
     best = {
       turnMs: Math.min(cost.turnMs, best?.turnMs ?? Infinity),
       heapBytes: Math.min(cost.heapBytes, best?.heapBytes ?? Infinity),
     }
     const isOver = best.turnMs > most.turnMs || best.heapBytes > most.heapBytes + most.heapTimes * sent.bytes
-    if (!isOver || left === 1) return { input, cost: best, sent, isOver }
+    if (!isOver || left === 1) return { input, cost: best, sent, isOver, isHandled }
   }
 }

@@ -17,3 +17,15 @@ export const known: readonly Known[] = [
     reason: 'Only the operator may call these methods, and one import lists up to 600,000 members',
   },
 ]
+
+/** Kinds of entry points that refuse every request of the guard, with the reason. */
+export const refusedKinds: Readonly<Record<string, string>> = {
+  'scim none': 'Paths that SCIM does not have',
+  'ledger unknown': 'Paths that the transparency log does not have',
+  'ui-ledger unknown': 'Paths that the transparency log of the console does not have',
+  'ui-ledger witness': 'The console serves no witness',
+  'oauth /oauth/callback': 'The browser must have started a sign-in at an identity provider',
+  'ui /ui/headless': 'The session must be that of a person, and the operator has the one of the guard',
+  'ui /ui/sessions/end': 'The forms of the guard name no session that exists',
+  'downloads report': 'The path is a signed token, which only the server can make',
+}

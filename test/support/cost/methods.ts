@@ -8,7 +8,8 @@ import { requestOf, shortName } from '../../reference/run-calls.ts'
 import type { Json } from '../pinfold.ts'
 import { jsonBodies } from './bodies.ts'
 import type { Input } from './input.ts'
-import type { Facts, PlayedCall } from './server.ts'
+import { type Base, freeNumber, largestInputs } from './largest.ts'
+import type { Facts } from './server.ts'
 import { bytesOf, type Filling, isText, jsonWith, nameOf, type Spot, spotsOf } from './spots.ts'
 import { textsFor } from './texts.ts'
 import type { Wire } from './wire.ts'
@@ -23,11 +24,9 @@ const margin = 4096
 
 export const endpoints: readonly Endpoint[] = buildEndpoints(services)
 
-export type Base = { endpoint: Endpoint; call: PlayedCall; bytes: Buffer; facts: Facts; wire: Wire }
-
 /** Deletions are sent last, since they delete resources that other requests need. */
 export function methodInputs(facts: Facts, wire: Wire): Input[] {
-  return basesOf(facts, wire).flatMap((base) => [...grpcInputs(base), ...restInputs(base)])
+  return basesOf(facts, wire).flatMap((base) => [...largestInputs(base), ...grpcInputs(base), ...restInputs(base)])
 }
 
 /** Valid requests, in the order of the reference. A method that the reference omits gets an empty request, at the end. */
@@ -133,11 +132,6 @@ function baseAt(request: Json, { path, field }: Spot): unknown {
     at = (at as Json | undefined)?.[step.jsonName]
   }
   return at
-}
-
-function freeNumber({ fields }: DescMethod['input']): number {
-  for (let number = 15; number > 0; number--) if (fields.every((field) => field.number !== number)) return number
-  throw new Error('the contract has a message without a free number below 16')
 }
 
 /** Numbers in a field that the contract does not have. Each takes two bytes. */

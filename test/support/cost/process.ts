@@ -39,12 +39,12 @@ export async function startMeasured() {
   return {
     facts: facts as Facts,
     pid: child.pid!,
-    /** Costs of the server between the start and the end of `send`. */
-    async measure<T>(send: () => Promise<T>, exact = true): Promise<{ cost: Cost; answer: T }> {
+    /** Costs of the server between the start and the end of `send`, and the handlers that it called. */
+    async measure<T>(send: () => Promise<T>, exact = true): Promise<{ cost: Cost; answer: T; handled: string[] }> {
       await ask({ type: 'begin', exact }, 'begun')
       const answer = await Promise.race([send(), ended])
-      const { cost } = await ask({ type: 'end' }, 'cost')
-      return { cost, answer }
+      const { cost, handled } = await ask({ type: 'end' }, 'cost')
+      return { cost, answer, handled }
     },
     /** Number of requests in the server's metrics, by entry point and method. */
     reached: async () => (await ask({ type: 'reached' }, 'reached')).requests,

@@ -14,6 +14,7 @@ import { startWorld, type World } from '../../reference/world.ts'
 import { type Json, roleUids } from '../pinfold.ts'
 import { groupSchema, scimClient, userSchema } from '../scim.ts'
 import { localUpstreams } from '../upstream.ts'
+import { noteHandlers } from './handled.ts'
 import { type Cost, createMonitor } from './monitor.ts'
 
 /** Call of the reference with the uids of this server. `token` belongs to the caller of the call. */
@@ -48,7 +49,7 @@ export type Command = { type: 'begin'; exact: boolean } | { type: 'end' } | { ty
 export type Report =
   | { type: 'facts'; facts: Facts }
   | { type: 'begun' }
-  | { type: 'cost'; cost: Cost }
+  | { type: 'cost'; cost: Cost; handled: string[] }
   | { type: 'reached'; requests: { transport: string; method: string; code: string }[] }
 
 const tell = (report: Report): void => void process.send!(report)
@@ -145,6 +146,7 @@ async function factsOf(world: World): Promise<Facts> {
 const log = noteKey('log.example.com', 'log', newKeyPair().publicKey)
 /** Budgets for main-thread time would refuse the measured requests. The value 100 percent disables them. */
 const noBudgets = { budgetCallerPercent: 100, budgetOrganizationPercent: 100 }
+const handledSince = noteHandlers()
 const world = await startWorld({
   ...noBudgets,
   ...localUpstreams,
@@ -158,10 +160,11 @@ Object.assign(world.pinfold.app.limits, { check() {}, look() {} })
 const monitor = createMonitor()
 process.on('message', (command: Command) => {
   if (command.type === 'begin') {
+    handledSince()
     monitor.begin(command)
     tell({ type: 'begun' })
   } else if (command.type === 'end') {
-    void monitor.end().then((cost) => tell({ type: 'cost', cost }))
+    void monitor.end().then((cost) => tell({ type: 'cost', cost, handled: handledSince() }))
   } else {
     void reached().then((requests) => tell({ type: 'reached', requests }))
   }
