@@ -1,8 +1,13 @@
 /** Awaits the promise. If the signal is aborted before, rejects with the reason of the signal at once. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)
-  signal.throwIfAborted()
   signal.addEventListener('abort', abort)
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort))
+  if (signal.aborted) abort()
+  try {
+    // Handles a rejection of `promise` even if the signal is aborted.
+    return await Promise.race([aborted, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }
