@@ -171,7 +171,7 @@ function bodyMetrics(registry: Registry, transports: ClosedSet): Pick<Metrics, '
   return {
     bodyBytes: new Gauge({
       name: 'pinfold_request_body_bytes',
-      help: 'Bytes of request bodies and gRPC messages in memory, without uploads of blobs',
+      help: 'Bytes of request bodies and gRPC messages in memory, with the buffers of blob uploads',
       registers: [registry],
     }),
     bodyRefusals: labelled({ transport: transports }).counter({

@@ -117,10 +117,15 @@ export type Stored = {
 export type Part = {
   readonly name: string
   /**
-   * Appends chunks. Wait for each call before the next one. Rejects with StoreFull if the store is full, and with ContentTooLarge
-   * if the store does not accept the size.
+   * Written bytes that are still in memory, and that the store has not reserved. A bucket keeps small content until it is
+   * complete. Missing if there are never any.
    */
-  write(chunks: readonly Buffer[]): Promise<void>
+  readonly unreserved?: number
+  /**
+   * Appends chunks. Wait for each call before the next one. Rejects with StoreFull if the store is full, and with ContentTooLarge
+   * if the store does not accept the size. If `mustReserve` is true, a bucket reserves memory for small content too.
+   */
+  write(chunks: readonly Buffer[], mustReserve?: boolean): Promise<void>
   /** Resolves when all bytes are durable. `digest` is the SHA-256 in hex if the caller has already computed it. */
   finish(digest?: string): Promise<void>
   /** Closes and removes the part, even if it is finished, after pending writes. Never rejects. */

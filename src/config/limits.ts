@@ -137,7 +137,7 @@ export const requestSettings = {
     env: 'PINFOLD_MESSAGE_BYTES_PER_SOURCE',
     parse: whole(64 * 1024, 16 * 1024 * 1024 * 1024),
     default: String(32 * 1024 * 1024),
-    doc: 'Bytes of request bodies and gRPC messages of one client address that can be in memory, without uploads of blobs.',
+    doc: 'Bytes of request bodies and gRPC messages of one client address that can be in memory.',
     note: 'Compressed gRPC messages count on arrival and again after decompression. The limit is never lower than two bodies of `PINFOLD_MAX_BODY_BYTES`.',
   }),
   messageBytes: setting({
@@ -145,7 +145,7 @@ export const requestSettings = {
     parse: whole(64 * 1024, 64 * 1024 * 1024 * 1024),
     default: String(128 * 1024 * 1024),
     doc: 'Bytes of request bodies and gRPC messages of all clients together that can be in memory on one server.',
-    note: 'Requests without a token have separate limits: a quarter of these two.',
+    note: 'Requests without a token have separate limits: a quarter of these two. Buffers of blob uploads may use half of these two in addition.',
   }),
   headersTimeoutMs: setting({
     env: 'PINFOLD_HEADERS_TIMEOUT_MS',

@@ -11,9 +11,14 @@ export type CountedRequest = { source: string; transport: string; isAnonymous: b
 export type BodyBytes = {
   /** Counts the body of a request from now on. The caller must release the bytes when the request ends. */
   open(request: CountedRequest): HeldBytes
+  /** Counts the buffers of an upload. An upload above its limits is not refused: it is written in smaller pieces. */
+  openUpload(source: string): HeldBytes
 }
 
-/** Creates the limits of one server. Bodies without a token have limits of their own, so they take no space from other callers. */
+/**
+ * Creates the limits of one server. Bodies without a token, and uploads of blobs, have limits of their own. So they take no space
+ * from other requests.
+ */
 export function createBodyBytes({ config, metrics }: Pick<App, 'config' | 'metrics'>): BodyBytes {
   const { maxBodyBytes, messageBytesPerSource, messageBytes } = config
   const onChange = (bytes: number): void => metrics.bodyBytes.inc(bytes)
@@ -24,7 +29,9 @@ export function createBodyBytes({ config, metrics }: Pick<App, 'config' | 'metri
   }
   const ofTokens = budgetOf(messageBytesPerSource, messageBytes, maxBodyBytes)
   const ofAnonymous = budgetOf(messageBytesPerSource / 4, messageBytes / 4, Math.min(maxAnonymousBytes, maxBodyBytes))
+  const ofUploads = createByteBudget({ perSource: messageBytesPerSource / 2, total: messageBytes / 2 }, onChange)
   return {
+    openUpload: (source) => ofUploads.open(source),
     open: ({ source, transport, isAnonymous }) =>
       (isAnonymous ? ofAnonymous : ofTokens).open(source, () => metrics.bodyRefusals.inc({ transport })),
   }

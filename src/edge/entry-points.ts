@@ -150,6 +150,13 @@ export class HttpArrival extends Arrival {
     return held
   }
 
+  /** Counts the buffers of an upload until the request ends. */
+  openUpload(): HeldBytes {
+    const held = this.edge.bodies.openUpload(this.source)
+    this.whenOver(held.release)
+    return held
+  }
+
   /** Stops counting the body. Call it when the body is no longer in memory, but the request goes on. */
   releaseBody(): void {
     this.#held?.release()

@@ -5,6 +5,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Part } from '#blobs/blobs.ts'
 import { ContentTooLarge, StoreFull } from '#blobs/blobs.ts'
 import { AppError } from '#lib/errors.ts'
+import { countedBytes } from '#lib/net/byte-budget.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
@@ -12,29 +13,44 @@ import type { Visit } from './visit.ts'
 /** Size of one write, in bytes. Larger writes are not faster (measured). While one write runs, the next one is collected. */
 const writeBytes = 1 << 20
 
+/** Size of one write while too many bytes of uploads are in memory. */
+const crowdedBytes = 64 * 1024
+/** Average size below which chunks are joined, in bytes. */
+const smallBytes = 1024
+
+/** Chunks for one write, and their bytes in memory. `uncounted` are bytes above the limit on bytes of uploads. */
+type Batch = { chunks: Buffer[]; counted: number; uncounted: number }
+const emptyBatch = (): Batch => ({ chunks: [], counted: 0, uncounted: 0 })
+
 /** `cut` is true if the client disconnected before the end of the body. The bytes that arrived are written even then. */
 export type Receipt = { size: number; cut: boolean }
 
 /**
  * Writes the body of the request to `part`. Resolves when all bytes are written, but not yet synced to disk. `take` is called
- * with the size of each chunk before the write, and may throw to stop.
+ * with the size of each chunk before the write, and may throw to stop. While too many bytes of uploads are in memory, writes are
+ * small, and nothing is read during a write.
  */
 export async function receive(
-  { req, registry }: Visit,
+  { req, registry, call }: Visit,
   part: Part,
   hash: Hash | undefined,
   take: (bytes: number) => void,
 ): Promise<Receipt> {
   let size = 0
-  let batch: Buffer[] = []
-  let collected = 0
+  let batch = emptyBatch()
   let writing: Promise<void> = Promise.resolve()
   let cut = false
+  const held = call.openUpload()
+  let unreserved = 0
+  const writeBatch = async ({ chunks, counted, uncounted }: Batch): Promise<void> => {
+    await part.write(joinSmall(chunks), uncounted > 0)
+    const before = unreserved
+    unreserved = part.unreserved ?? 0
+    held.giveBack(Math.max(0, counted + before - unreserved))
+  }
   const write = (): Promise<void> => {
-    const chunks = batch
-    batch = []
-    collected = 0
-    const written = part.write(chunks)
+    const written = writeBatch(batch)
+    batch = emptyBatch()
     // The error is handled before the next write. This handler only prevents an unhandled rejection until then.
     written.catch(() => {})
     return written
@@ -52,15 +68,19 @@ export async function receive(
       take(chunk.length)
       hash?.update(chunk)
       registry.app.buffers.passed(chunk.length)
-      batch.push(chunk)
       size += chunk.length
-      collected += chunk.length
-      if (collected < writeBytes) continue
+      batch.chunks.push(chunk)
+      const bytes = countedBytes(chunk)
+      if (held.tryTake(bytes)) batch.counted += bytes
+      else batch.uncounted += bytes
+      const isCrowded = batch.uncounted > 0
+      if (batch.counted + batch.uncounted < (isCrowded ? crowdedBytes : writeBytes)) continue
       // The idle timeout is off while the server waits for the blob store.
       req.setTimeout(0)
       await writing
-      req.setTimeout(registry.app.config.requestTimeoutMs)
       writing = write()
+      if (isCrowded) await writing
+      req.setTimeout(registry.app.config.requestTimeoutMs)
     }
   } finally {
     await body.return?.()
@@ -70,8 +90,14 @@ export async function receive(
   // The body has arrived. The idle timeout is off while the server waits for the blob store.
   req.setTimeout(0)
   await writing
-  if (batch.length > 0) await write()
+  if (batch.chunks.length > 0) await write()
   return { size, cut }
+}
+
+/** Joins chunks that are small on average. A bucket keeps them for long, and a chunk of one byte takes hundreds of bytes. */
+function joinSmall(chunks: Buffer[]): Buffer[] {
+  const size = chunks.reduce((sum, { length }) => sum + length, 0)
+  return size < chunks.length * smallBytes ? [Buffer.concat(chunks, size)] : chunks
 }
 
 /**

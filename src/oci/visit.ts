@@ -9,6 +9,7 @@ import type { HttpArrival } from '#edge/entry-points.ts'
 import { limitIdle } from '#edge/idle-limit.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
+import type { HeldBytes } from '#lib/net/byte-budget.ts'
 
 /** Values that are the same for all requests to the registry. */
 export type Registry = {
@@ -85,6 +86,11 @@ export class VisitCall implements Work {
   /** Counts a chunk of the body in memory until the request ends. Throws RESOURCE_EXHAUSTED above the limit. */
   holdBody(chunk: Buffer): void {
     this.#arrival.holdBody(chunk)
+  }
+
+  /** Counts the buffers of an upload until the request ends. */
+  openUpload(): HeldBytes {
+    return this.#arrival.openUpload()
   }
 
   get log(): Work['log'] {

@@ -133,7 +133,7 @@ test('serves requests without a token while bodies of callers with a token reach
   })
 })
 
-test('uploads of blobs do not count, since they are not kept in memory', async () => {
+test('accepts uploads of blobs while other bodies reach the limit', async () => {
   const blob = Buffer.alloc(1024 * 1024, 'x')
   await whileFull('192.0.2.1', async () => {
     const path = `/v2/acme/app/blobs/uploads/?digest=${digestOf(blob)}`
@@ -142,6 +142,27 @@ test('uploads of blobs do not count, since they are not kept in memory', async (
     assert.equal(status, 201)
     assert.equal(await inMemory(), 3 * sent)
   })
+})
+
+test('counts the buffers of uploads up to half of the limits, and accepts uploads above that', async () => {
+  const blob = Buffer.alloc(whole, ' ')
+  const path = `/v2/acme/app/blobs/uploads/?digest=${digestOf(blob)}`
+  const head = `POST ${path} HTTP/1.1\r\nauthorization: Bearer ${registry.pusher.token}\r\n`
+  const finish = async (connection: RawConnection) => {
+    connection.write(Buffer.alloc(whole - 20_000, ' '))
+    const [, status] = await connection.take(/HTTP\/1\.1 (\d+)/)
+    assert.equal(status, '201')
+  }
+  using first = await begin(head, '192.0.2.1', 20_000)
+  await counted(20_000)
+  using second = await begin(head, '192.0.2.1', 20_000)
+  using other = await begin(head, '192.0.2.2', 20_000)
+  await counted(40_000)
+  await finish(second)
+  assert.equal(await refusedOf('registry'), 1, 'only the manifest of an earlier test was refused')
+  await finish(first)
+  await finish(other)
+  await counted(0)
 })
 
 test('accepts a manifest that is larger than the limit if no other body is in memory', async () => {

@@ -23,3 +23,25 @@ test('refuses content with more parts than a bucket accepts before sending a req
   assert.throws(begin(10_000 * 64 * mebibyte + 1), ContentTooLarge)
   assert.doesNotThrow(begin(10_000 * 64 * mebibyte))
 })
+
+test('keeps at most 1 MiB without a reservation, and none of it if the caller wants one', async () => {
+  const memory = createMemory(64 * mebibyte, {
+    waitMs: 1,
+    crowded: 'too many',
+    refusal: (why) => new StoreUnavailable(why),
+  })
+  const begin = () => createUpload({ isUp: () => false } as Client, memory, 'c/00', 0, '')
+  const piece = Buffer.alloc(mebibyte / 2)
+  const part = begin()
+  await part.write([piece])
+  await part.write([piece])
+  assert.deepEqual([part.unreserved, memory.held()], [mebibyte, 0])
+  await part.write([piece])
+  assert.deepEqual([part.unreserved, memory.held()], [0, 16 * mebibyte])
+  await part.discard()
+  const crowded = begin()
+  await crowded.write([Buffer.alloc(1)], true)
+  assert.deepEqual([crowded.unreserved, memory.held()], [0, 16 * mebibyte])
+  await crowded.discard()
+  assert.equal(memory.held(), 0)
+})

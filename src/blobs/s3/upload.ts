@@ -24,10 +24,10 @@ export function pieceBytes(expected: number): number {
 }
 
 /**
- * The first bytes of an upload need no reserved memory, so that small uploads never wait. The request already has buffers of this
- * size.
+ * The first bytes of an upload need no reserved memory, so that small uploads do not wait. The request counts them with its own
+ * buffers (src/edge/body-bytes.ts).
  */
-const uncountedBytes = mebibyte
+const unreservedBytes = mebibyte
 
 const createTooLarge = () => new ContentTooLarge(`the blob store accepts at most ${mostPieces * mostPieceBytes} bytes`)
 
@@ -61,11 +61,11 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
       },
     })
   }
-  const fill = async (chunk: Buffer): Promise<Buffer> => {
+  const fill = async (chunk: Buffer, mustReserve: boolean): Promise<Buffer> => {
     signal.throwIfAborted()
     if (filling?.size === whole) await sendFilling()
     filling ??= { chunks: [], size: 0 }
-    if (!filling.reserved && total + chunk.length > uncountedBytes) await reserve(filling)
+    if (!filling.reserved && (mustReserve || total + chunk.length > unreservedBytes)) await reserve(filling)
     const taken = chunk.subarray(0, whole - filling.size)
     filling.chunks.push(taken)
     filling.size += taken.length
@@ -88,8 +88,11 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
 
   return {
     name: key,
-    async write(chunks) {
-      for (const chunk of chunks) for (let rest = chunk; rest.length > 0; ) rest = await fill(rest)
+    get unreserved() {
+      return filling && !filling.reserved ? filling.size : 0
+    },
+    async write(chunks, mustReserve = false) {
+      for (const chunk of chunks) for (let rest = chunk; rest.length > 0; ) rest = await fill(rest, mustReserve)
     },
     async finish(digest) {
       if (isThere) return

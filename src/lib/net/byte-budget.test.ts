@@ -100,6 +100,21 @@ test('a request that is alone in memory can exceed the limit', () => {
   )
 })
 
+test('tells a request that need not be refused that its bytes are above the limit', () => {
+  const refused: string[] = []
+  const totals: number[] = []
+  const budget = createByteBudget({ perSource: 10, total: 15 }, (bytes) => void totals.push(bytes))
+  const [one, same] = [budget.open('192.0.2.1'), budget.open('192.0.2.1', () => void refused.push('same'))]
+  assert.ok(one.tryTake(20), 'it is alone in memory')
+  assert.ok(!same.tryTake(1))
+  assert.deepEqual(totals, [20])
+  one.giveBack(15)
+  assert.ok(same.tryTake(5))
+  same.release()
+  assert.ok(!same.tryTake(1), 'it has ended')
+  assert.deepEqual(refused, [])
+})
+
 test('a finished request reserves no more bytes', () => {
   const held = createByteBudget({ perSource: 10, total: 10 }).open('192.0.2.1')
   held.release()

@@ -14,6 +14,8 @@ export function countedBytes({ length }: Uint8Array): number {
 export type HeldBytes = {
   /** Adds bytes. Throws RESOURCE_EXHAUSTED with RetryInfo above the limit, and `CANCELLED` after `release`. */
   take(bytes: number): void
+  /** Adds bytes. Returns false, and adds nothing, above the limit and after `release`. The request is not refused then. */
+  tryTake(bytes: number): boolean
   /** Subtracts bytes that are no longer in memory. More can be added later. */
   giveBack(bytes: number): void
   /** Subtracts all bytes of the request. Call it when the request ends. */
@@ -48,15 +50,20 @@ export function createByteBudget(
       let own = 0
       let isReleased = false
       const isOver = (held: number, bytes: number, limit: number): boolean => held + bytes > limit && held > own
+      const tryTake = (bytes: number): boolean => {
+        if (isReleased) return false
+        if (isOver(total, bytes, most.total) || isOver(bySource.get(network) ?? 0, bytes, most.perSource)) return false
+        own += bytes
+        add(network, bytes)
+        return true
+      }
       return {
+        tryTake,
         take(bytes) {
           if (isReleased) throw new AppError('CANCELLED', 'the request has ended')
-          if (isOver(total, bytes, most.total) || isOver(bySource.get(network) ?? 0, bytes, most.perSource)) {
-            onRefusal?.()
-            throw tooMany('the server is receiving too many request bytes at once; retry later', 1)
-          }
-          own += bytes
-          add(network, bytes)
+          if (tryTake(bytes)) return
+          onRefusal?.()
+          throw tooMany('the server is receiving too many request bytes at once; retry later', 1)
         },
         giveBack(bytes) {
           if (isReleased) return
