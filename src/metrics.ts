@@ -35,6 +35,8 @@ export type Metrics = {
   /** Sets the function that returns the main-thread time of all requests. */
   watchBudgets(spentMs: () => number): void
   gateErrors: Counter
+  /** Promise rejections that no code handled. Each is a bug. */
+  unhandledRejections: Counter
   /** Registry items, such as counts of pulls, that were dropped because a buffer in memory was full. */
   registryDropped: Counted<'what'>
   /** Time from an event to the first attempt of its delivery, in seconds. */
@@ -132,6 +134,11 @@ export function createMetrics(db: Db, sources: readonly string[], sight: NodeVie
     gateErrors: new Counter({
       name: 'pinfold_gate_errors_total',
       help: 'Errors of admission policies, which then denied nothing',
+      registers: [registry],
+    }),
+    unhandledRejections: new Counter({
+      name: 'pinfold_unhandled_rejections_total',
+      help: 'Promise rejections that no code handled; each is a bug of the server',
       registers: [registry],
     }),
     jobs: jobMetrics(registry),

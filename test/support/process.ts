@@ -116,7 +116,8 @@ export async function startProcess(
     env = {},
     listen = '127.0.0.1:0',
     lead = [],
-  }: { args?: readonly string[]; env?: Env; listen?: string; lead?: readonly string[] } = {},
+    mayReject = false,
+  }: { args?: readonly string[]; env?: Env; listen?: string; lead?: readonly string[]; mayReject?: boolean } = {},
 ) {
   // `lead` is a program that starts the server, for example in a separate network.
   const [command, ...words] = [...lead, program, 'serve', ...place.args, '--listen', listen, ...args]
@@ -143,6 +144,8 @@ export async function startProcess(
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await exited
+      // The server survives an unhandled rejection, but each one is a bug.
+      if (!mayReject && output.stderr.includes('promise rejection was not handled')) throw new Error(output.stderr)
     },
   }
 }

@@ -17,6 +17,7 @@ import { exitCodes } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 import { keepSmall, releaseMemory } from './heap.ts'
+import { logRejections } from './rejections.ts'
 
 export const serve: Command = {
   details: `Prints "ready" and the URL when the server accepts requests. Logs are JSON lines on standard error.
@@ -46,6 +47,7 @@ Settings without an option are environment variables: see "pinfold server config
     if (!started) return exitCodes.ok
     const { app, server, workers, isFirst, fillDemo } = started
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
+    using _rejections = logRejections(app)
     server.open()
     process.on('SIGUSR2', () => void server.reloadCertificate())
     const filled = options.demo === true && (await fillDemo(app, server))
