@@ -19,9 +19,8 @@ const answerMs = 2000
 export async function inCommon<T>({ isFirst }: NodeView, read: () => Promise<T>): Promise<T | undefined> {
   if (!isFirst()) return undefined
   const answered = new AbortController()
-  const late = sleep(answerMs, undefined, { signal: answered.signal })
   try {
-    return await Promise.race([read(), late])
+    return await Promise.race([read(), sleep(answerMs, undefined, { signal: answered.signal })])
   } catch {
     return undefined
   } finally {

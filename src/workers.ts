@@ -113,7 +113,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
     node,
     async close(graceMs = app.config.drainMs) {
       stop.abort(new Error('the server stops'))
-      await Promise.all([...runners.values(), ...started].map((one) => one.close(graceMs)))
+      await Promise.all([...runners.values(), ...started].map(async (one) => one.close(graceMs)))
       await leases.release().catch((error: unknown) => app.log.warn('releasing leases failed', { error }))
       for (const name of runners.keys()) showLease(name)
     },

@@ -51,7 +51,7 @@ export function createGuard(engine: Tx['engine']): Guard {
       function failure(error: unknown) {
         return { ok: false, error, stepError: state.stepError } as const
       }
-      function expiry(ms: number): Promise<never> {
+      async function expiry(ms: number): Promise<never> {
         return new Promise((_, reject) => {
           timer = setTimeout(reject, ms, new Error(`the transaction did not finish within ${ms} ms`))
         })

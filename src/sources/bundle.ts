@@ -69,8 +69,9 @@ export async function writeLayer(
     }
   }
   const packer = createZstdCompress({ params })
+  const text = lines()
   const packed = pipeline(packer, hashed, createWriteStream(file, { mode: 0o600 }))
-  await Promise.all([packed, writeAll(packer, lines())])
+  await Promise.all([packed, writeAll(packer, text)])
   const layer = { mediaType: layerType, digest: `sha256:${hash.digest('hex')}`, size: (await stat(file)).size }
   return { layer, records }
 }

@@ -53,7 +53,7 @@ export async function openListeners(
       reloadCertificate: async () => await certificate?.reload(),
       async drain(graceMs) {
         certificate?.close()
-        await Promise.all([outside.drain(graceMs), inside?.drain(graceMs)])
+        await Promise.all([outside, inside].map(async (one) => one?.drain(graceMs)))
       },
     }
   } catch (error) {

@@ -286,7 +286,7 @@ async function readValue(api: ApiReader, field: Field, given: NonNullable<Option
       .flat()
       .flatMap((text) => String(text).split(','))
       .map((text) => text.trim())
-    return await Promise.all(texts.filter(Boolean).map((text) => read(api, text)))
+    return await Promise.all(texts.filter(Boolean).map(async (text) => read(api, text)))
   }
   if (field.map) return Object.fromEntries([given].flat().map((text) => pairOf(field.flags, String(text))))
   return typeof given === 'boolean' && !field.read ? given : await read(api, String(given))

@@ -220,7 +220,7 @@ async function scopesOf(terminal: Terminal, options: Options): Promise<string[]>
     import('../framework/names.ts'),
   ])
   const api = await apiReader(terminal, options)
-  return Promise.all(given.map((group) => groupOf(api, group)))
+  return Promise.all(given.map(async (group) => groupOf(api, group)))
 }
 
 const logout: Command = {

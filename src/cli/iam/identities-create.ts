@@ -229,7 +229,7 @@ async function made(
 ): Promise<Answer> {
   const parent = await identities.parent(api, String(options.in))
   const names = ((options.role ?? []) as string[]).flatMap((given) => given.split(',')).filter(Boolean)
-  const roles = await Promise.all(names.map((name) => findRole(api, name)))
+  const roles = await Promise.all(names.map(async (name) => findRole(api, name)))
   const description = options.description === undefined ? {} : { description: options.description }
   const body = { ...relationship, name: options.name, ...description }
   const identity = (await api.call('POST', `/iam/v2/identities/${parent}`, body)) as { uid: string; name: string }

@@ -125,7 +125,7 @@ SAFE is "yes" if nothing protects the manifest from deletion and no index of the
   async run(api, options) {
     const { repo } = await imageOf(api, { image: options.repository })
     const given = (options.except ?? []) as readonly string[]
-    const except = await Promise.all(given.map((one) => findIdentity(api, one)))
+    const except = await Promise.all(given.map(async (one) => findIdentity(api, one)))
     const query = { days: options.days as string | undefined, except }
     const path = `/registry/v2/repos/${repo}/unpulled`
     const { items, more } = await api.selected<Unpulled>(path, 'digests', query)

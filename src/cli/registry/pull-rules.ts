@@ -48,7 +48,7 @@ const fields: readonly Field[] = [
   {
     flags: '--identities <names>',
     summary: 'Identities that the policy applies to, separated by commas: name, GROUP/NAME or uid',
-    read: (api, text) => Promise.all(listed(text).map((one) => findIdentity(api, one))),
+    read: (api, text) => Promise.all(listed(text).map(async (one) => findIdentity(api, one))),
   },
   {
     flags: '--below <group>',

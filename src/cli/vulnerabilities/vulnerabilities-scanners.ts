@@ -92,7 +92,7 @@ ${operatorDetails}`,
     const credential = credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }
     return withOperator(terminal, options, async (api) => {
       const given = (group ?? []) as readonly string[]
-      const named = await Promise.all(given.map((one) => groupOf(listsOf(api), one)))
+      const named = await Promise.all(given.map(async (one) => groupOf(listsOf(api), one)))
       const { scanners = [] } = await api.get('/control/v1/scanners')
       const before = (scanners as Scanner[]).find((one) => one.name === name)
       const kept = everywhere === true ? [] : (before?.groups ?? [])

@@ -100,7 +100,7 @@ class DeliveryWorker implements Deliveries {
     this.#closing = true
     for (const stop of this.#stops) stop()
     clearTimeout(this.#lookTimer)
-    await Promise.all([this.#routing.idle(), this.#looking.idle(), this.#beating.idle()])
+    await Promise.all([this.#routing, this.#looking, this.#beating].map(async (work) => work.idle()))
     const until = monotonic() + graceMs
     const busy = () => [...this.#queues.values()].some((queue) => queue.inFlight > 0)
     while (busy() && monotonic() < until) await sleep(5)

@@ -42,14 +42,14 @@ const target = sql`
   s.uid, s.parent_uid AS "group", s.sink, s.types, s.vendor, s.secret, s.old_secret AS "oldSecret", s.old_secret_time AS "oldSecretTime"`
 
 /** Target of a queue. Undefined if the server does not own the queue any more, or if the queue is paused. */
-export function findTarget(reader: Reader, subscription: number, node: string): Promise<Target | undefined> {
+export async function findTarget(reader: Reader, subscription: number, node: string): Promise<Target | undefined> {
   return reader.get<Target>(sql`
     SELECT ${target} FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
      WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.paused = 0`)
 }
 
 /** Events with these IDs. Expired events are missing. */
-export function findPayloads(reader: Reader, events: readonly number[]): Promise<Payload[]> {
+export async function findPayloads(reader: Reader, events: readonly number[]): Promise<Payload[]> {
   return reader.all<Payload>(sql`
     SELECT id, uuid, type, audience, source, subject, event_group AS "group", actor, body_type AS "bodyType", body,
            extensions, create_time AS "createTime"

@@ -48,7 +48,7 @@ export async function cosignedOf(
 export type CosignedCheckpoint = { log: number; checkpoint: string; size: number }
 
 /** For each log of an organization, the last checkpoint that enough witnesses have signed. */
-export function cosignedCheckpoints(reader: Reader, organization: string): Promise<CosignedCheckpoint[]> {
+export async function cosignedCheckpoints(reader: Reader, organization: string): Promise<CosignedCheckpoint[]> {
   return reader.all(sql`
     SELECT c.log_id AS log, c.checkpoint, c.size
       FROM ledger_logs l JOIN ledger_cosigned c ON c.log_id = l.id

@@ -20,7 +20,7 @@ export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undef
 }
 
 /** Logs of the organization, newest first. There are few, since a log is only replaced after a restore. */
-export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
+export async function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
   return reader.all(sql`SELECT ${logColumns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
 }
 
@@ -257,7 +257,12 @@ export async function readEntries(reader: Reader, log: number, from: number, to:
   return rows.map(({ entry }) => entry)
 }
 
-export function findInChain(reader: Reader, log: number, chain: string, seq: number): Promise<EntryRow | undefined> {
+export async function findInChain(
+  reader: Reader,
+  log: number,
+  chain: string,
+  seq: number,
+): Promise<EntryRow | undefined> {
   return reader.get(sql`
     SELECT idx AS "index", chain, seq, entry FROM ledger_entries
      WHERE log_id = ${log} AND chain = ${chain} AND seq = ${seq}`)

@@ -287,7 +287,7 @@ function readClock({ app }: Work): string {
 
 /** Removes content after the commit. A failure undoes nothing: garbage collection removes the remaining files. */
 async function removeAll({ app, log }: Work, locations: readonly string[]): Promise<void> {
-  const removed = await Promise.allSettled(locations.map((location) => app.blobs.remove(location)))
+  const removed = await Promise.allSettled(locations.map(async (location) => app.blobs.remove(location)))
   for (const one of removed) {
     if (one.status === 'rejected')
       log.warn('a chunk of an upload could not be deleted; garbage collection deletes it later', { error: one.reason })

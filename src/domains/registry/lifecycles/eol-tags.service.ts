@@ -52,10 +52,11 @@ export async function judge(
   walk: Walk,
 ): Promise<JudgedTags> {
   const { db } = app
+  const organization = rootOf(repoUid)
   const [repo, row, settings] = await Promise.all([
     findRepo(db, repoUid),
     findRepoRow(db, { uid: repoUid }),
-    findSettings(db, rootOf(repoUid)),
+    findSettings(db, organization),
   ])
   if (!repo || !row) return { tags: tags.map((tag) => unknownOf(tag, now)), fresh: [], repo: 0 }
   const digests = tags.flatMap(({ digest }) => (digest === '' ? [] : [digest]))

@@ -74,7 +74,7 @@ export async function signedIn(
     if (packages.length === 0 || (isMuch && hidesFinding(one))) continue
     // A statement that hides findings applies only to the vulnerability that it names, not to its aliases.
     const named = await Promise.all(
-      (hidesFinding(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(names),
+      (hidesFinding(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(async (name) => names(name)),
     )
     for (const vulnerability of new Set(named)) {
       for (const text of isMuch ? [''] : packages) {
