@@ -6,31 +6,31 @@ import { parseArgs } from 'node:util'
 import { costOf } from '../test/support/cost-of-command.ts'
 import { startIssuer } from '../test/support/fake-issuer.ts'
 import { makeHome } from '../test/support/fake-sts.ts'
-import { makePlace, project, runProcess, startProcess, tokenOf } from '../test/support/process.ts'
+import { createStorage, project, runProcess, startProcess, tokenOf } from '../test/support/process.ts'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
 const rounds = Number(values.rounds)
 /** Maximum time of a command in addition to Node's own start. */
 const mostMs = 150
 
-await using place = await makePlace()
-await using server = await startProcess(place)
+await using storage = await createStorage()
+await using server = await startProcess(storage)
 using home = makeHome()
-const token = await tokenOf(place)
+const token = await tokenOf(storage)
 const made = async (words: string, ...args: string[]) => {
-  const done = await runProcess([...words.split(' '), ...args], { env: { ...place.env, ...home.env } })
+  const done = await runProcess([...words.split(' '), ...args], { env: { ...storage.env, ...home.env } })
   if (done.code !== 0) throw new Error(`${words}: ${done.stderr}`)
   return done.stdout.trim()
 }
-await made('orgs create bench', ...place.args)
+await made('orgs create bench', ...storage.args)
 // The credential helper answers with the stored token of the user who is signed in.
 await using issuer = await startIssuer('ES256')
 const claims = ['--identity-issuer', issuer.url, '--subject', 'ci', '--issuer-keys', JSON.stringify(issuer.jwks())]
-const identity = await made('identities create ci --parent bench -o id', ...claims, ...place.args)
+const identity = await made('identities create ci --parent bench -o id', ...claims, ...storage.args)
 const tokenFile = join(home.home, 'token')
 writeFileSync(tokenFile, await issuer.token({ sub: 'ci', aud: server.url }))
 await made('login', '--api', server.url, '--identity', identity, '--identity-token', tokenFile)
-const remote = { ...place.env, ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token }
+const remote = { ...storage.env, ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token }
 const node = join(project, 'bin/pinfold-node')
 
 type Case = { args: readonly string[]; input?: string; command?: string; code?: number }
@@ -43,11 +43,11 @@ const commands: readonly Case[] = [
   { args: ['whoami'] },
   { args: ['images', 'list'] },
   { args: ['webhooks', 'list'] },
-  { args: ['token', ...place.args] },
-  { args: ['quotas', 'list', ...place.args] },
-  { args: ['gc', '--dry-run', ...place.args] },
+  { args: ['token', ...storage.args] },
+  { args: ['quotas', 'list', ...storage.args] },
+  { args: ['gc', '--dry-run', ...storage.args] },
   { args: ['orgs', 'list'] },
-  { args: ['orgs', 'list', ...place.args] },
+  { args: ['orgs', 'list', ...storage.args] },
   { args: ['roles', 'describe', 'viewer'] },
   { args: ['access-requests', '--help'] },
   { args: ['repos', 'list'] },
@@ -69,7 +69,7 @@ const commands: readonly Case[] = [
   { args: ['policies', 'retention', 'list'] },
   { args: ['policies', 'retention', 'plans', 'list'] },
   { args: ['mirrors', 'upstreams', 'list'] },
-  { args: ['vulnerabilities', 'status', ...place.args] },
+  { args: ['vulnerabilities', 'status', ...storage.args] },
   { args: ['policies', 'admission', 'list'] },
   { args: ['libraries', '--help'] },
   { args: ['import', '--help'] },
@@ -77,7 +77,7 @@ const commands: readonly Case[] = [
   { args: ['kubelet-credential-provider', '--help'] },
   { args: ['verify', '--help'] },
   { args: ['backup', '--help'] },
-  { args: ['migrate', ...place.args] },
+  { args: ['migrate', ...storage.args] },
 ]
 
 /** Throws if the command does not do its work, since a command that fails early is quick. */
@@ -99,8 +99,8 @@ for (const one of commands) {
   const all = await median(one)
   const more = all - bare
   if (more > mostMs) slow++
-  const beside = one.args.includes(place.data) ? ', beside the data folder' : ''
-  const name = one.args.filter((arg) => !place.args.includes(arg)).join(' ') + beside
+  const beside = one.args.includes(storage.data) ? ', beside the data folder' : ''
+  const name = one.args.filter((arg) => !storage.args.includes(arg)).join(' ') + beside
   const times = `${(all / bare).toFixed(1)} times`
   console.log(
     `${more > mostMs ? 'slow' : 'ok  '}  ${more.toFixed(0).padStart(4)} ms more  ${times.padStart(10)}  ${name}`,

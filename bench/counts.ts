@@ -31,7 +31,7 @@ let now = new Date(`${first}T08:00:00Z`)
 await using registry = await startRegistry({ clock: () => now })
 const repo = await registry.seed.repo(registry.org.uid, { name: 'app' })
 const owner = await registry.seed.member(registry.org.uid, roleUids.owner)
-const place = {
+const history = {
   app: registry.app,
   repo: { uid: repo.uid as string, path: 'acme/app' },
   setTime(time: string): void {
@@ -40,7 +40,7 @@ const place = {
   pusher: () => registry.registryAs(registry.pusher.uid),
 }
 console.log(`${registry.app.db.engine}: ${tags} tags, ${days} days, ${packages} of ${names} packages an image`)
-await makeDays(place, first, { tags, days, packages, names })
+await makeDays(history, first, { tags, days, packages, names })
 
 using client = grpcClientOf(registry, Vulnerabilities, await registry.tokenFor(owner.uid))
 const references = Array.from({ length: tags }, (_, i) => ({ repo: 'acme/app', tag: tagOf(i) }))

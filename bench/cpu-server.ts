@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atOnce } from '../test/support/at-once.ts'
 import { clientOf, type Json } from '../test/support/pinfold.ts'
-import { cleanEnv, makePlace, type Place, runProcess } from '../test/support/process.ts'
+import { cleanEnv, createStorage, runProcess, type TestStorage } from '../test/support/process.ts'
 import { imageOf, registryClient, types } from '../test/support/registry.ts'
 import { cpuSeconds, loadCore, serverCore } from './load.ts'
 
@@ -35,11 +35,11 @@ export function pin(pid: number, core: string): void {
  */
 export async function startMeasured(checkout: string, monitor?: string) {
   await using opening = new AsyncDisposableStack()
-  const place = opening.use(await makePlace())
+  const storage = opening.use(await createStorage())
   const program = join(checkout, 'bin/pinfold')
-  const command = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0']
+  const command = [program, 'serve', ...storage.args, '--listen', '127.0.0.1:0']
   const [file, ...args] = canPin ? ['taskset', '-c', serverCore, ...command] : command
-  const env = cleanEnv({ ...place.env, ...(monitor !== undefined && { NODE_OPTIONS: `--import ${monitor}` }) })
+  const env = cleanEnv({ ...storage.env, ...(monitor !== undefined && { NODE_OPTIONS: `--import ${monitor}` }) })
   const stdio: StdioOptions = ['ignore', 'pipe', 'ignore', ...(monitor === undefined ? [] : (['ipc'] as const))]
   const child: ChildProcess = spawn(file!, args, { cwd: checkout, env, stdio })
   const exited = once(child, 'exit')
@@ -54,12 +54,12 @@ export async function startMeasured(checkout: string, monitor?: string) {
   const url = /^ready (\S+)/.exec(String(chunk))![1]!
   /** Gets new tokens, for runs that take longer than a token is valid. */
   const renew = async () => ({
-    token: await tokenOf(program, place),
-    registryToken: await tokenOf(program, place, ['--audience', 'registry']),
+    token: await tokenOf(program, storage),
+    registryToken: await tokenOf(program, storage, ['--audience', 'registry']),
   })
   /** Token of an identity, for the API or for another audience. */
   const tokenFor = (identity: string, audience?: string) =>
-    tokenOf(program, place, ['--identity', identity, ...(audience ? ['--audience', audience] : [])])
+    tokenOf(program, storage, ['--identity', identity, ...(audience ? ['--audience', audience] : [])])
   const tokens = await renew()
   const seeded = await fill(url, tokens.token, tokens.registryToken)
   const opened = opening.move()
@@ -86,10 +86,10 @@ export async function idle(pid: number): Promise<void> {
 }
 
 /** Uses the checkout's own program, since another version could migrate the database first. */
-async function tokenOf(program: string, place: Place, more: readonly string[] = []): Promise<string> {
-  const { code, stdout, stderr } = await runProcess(['token', ...place.args, ...more], {
+async function tokenOf(program: string, storage: TestStorage, more: readonly string[] = []): Promise<string> {
+  const { code, stdout, stderr } = await runProcess(['token', ...storage.args, ...more], {
     command: program,
-    env: place.env,
+    env: storage.env,
   })
   if (code !== 0) throw new Error(`no token: ${stderr}`)
   return stdout.trim()

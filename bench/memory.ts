@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { GetRepoRequestSchema } from '#gen/pinfold/registry/v2/repos_pb.ts'
-import { makePlace, startProcess } from '../test/support/process.ts'
+import { createStorage, startProcess } from '../test/support/process.ts'
 import { imageOf, registryClient, types } from '../test/support/registry.ts'
 import { grpcConnections, httpConnections, type Wanted } from './connections.ts'
 import { pinLoad, startMeasured } from './cpu-server.ts'
@@ -28,8 +28,8 @@ function residentMb(pid: number, what: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
 }
 
 async function idleMb(): Promise<number> {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   await sleep(5000)
   return residentMb(server.pid)
 }

@@ -17,7 +17,7 @@ import { signLogs } from '#domains/ledger/proofs/signing.service.ts'
 import { quantile } from '../test/fuzz/hostile/measure.ts'
 import { withoutLease } from '../test/support/background-jobs.ts'
 import { type Client, clientOf, type Json, startPinfold } from '../test/support/pinfold.ts'
-import { lastingToken, makePlace, startProcess, tokenOf } from '../test/support/process.ts'
+import { createStorage, lastingToken, startProcess, tokenOf } from '../test/support/process.ts'
 import { registryClient, types } from '../test/support/registry.ts'
 import { httpConnections } from './connections.ts'
 import { pin, pinLoad } from './cpu-server.ts'
@@ -64,7 +64,7 @@ const historyOf = (from: number, count: number) =>
   }))
 
 pinLoad()
-await using place = await makePlace()
+await using storage = await createStorage()
 const { org, repo, host } = await measurePulls()
 if (entries > 0) {
   await fillLog()
@@ -72,13 +72,13 @@ if (entries > 0) {
 }
 
 async function measurePulls() {
-  await using server = await startProcess(place, quiet)
+  await using server = await startProcess(storage, quiet)
   const { url } = server
   pin(server.pid, serverCore)
-  const operator = clientOf(url, await tokenOf(place))
+  const operator = clientOf(url, await tokenOf(storage))
   const org = (await made(operator, '/iam/v2/groups/', { name: 'acme' })).uid as string
   const repo = (await made(operator, `/registry/v2/repos/${org}`, { name: 'app' })).uid as string
-  const registryToken = lastingToken(place, ['--audience', 'registry'])
+  const registryToken = lastingToken(storage, ['--audience', 'registry'])
   const registry = registryClient(url, await registryToken())
   const [old, fresh] = [await registry.pushImage('acme/app'), await registry.pushImage('acme/app')]
   const records = [
@@ -150,7 +150,7 @@ function showPulls(figures: Figures, perRound: number): void {
 
 /** Imports rows of other tags and logs them, in this process, which has no jobs that would wait between some and more. */
 async function fillLog(): Promise<void> {
-  const given = { data: place.data, database: place.database, masterKey: place.env.PINFOLD_MASTER_KEY ?? '' }
+  const given = { data: storage.data, database: storage.database, masterKey: storage.env.PINFOLD_MASTER_KEY ?? '' }
   await using pinfold = await startPinfold({ ...given, logLevel: 'error', jobs: [] })
   const { app, operator } = pinfold
   const began = performance.now()
@@ -173,10 +173,10 @@ async function fillLog(): Promise<void> {
 }
 
 async function measureProofs(): Promise<void> {
-  await using server = await startProcess(place, quiet)
+  await using server = await startProcess(storage, quiet)
   const { url } = server
   pin(server.pid, serverCore)
-  const token = await tokenOf(place)
+  const token = await tokenOf(storage)
   const api = clientOf(url, token)
   const size = Number((await api.get(`/ledger/${org}/checkpoint`)).text.split('\n')[1])
   // Besides the entry of the log itself, and two of the tag above.

@@ -15,8 +15,8 @@ function ownerOf({ callFrame: { functionName, url } }: Node): string {
 }
 
 function nameOf({ callFrame: { functionName, url, lineNumber } }: Node): string {
-  const place = url === '' ? '' : ` ${url.split('/').slice(-2).join('/')}:${lineNumber + 1}`
-  return `${functionName || '(anonymous)'}${place}`
+  const location = url === '' ? '' : ` ${url.split('/').slice(-2).join('/')}:${lineNumber + 1}`
+  return `${functionName || '(anonymous)'}${location}`
 }
 
 /** Lines of text: the shares of whom it was spent in, and the `most` functions that took most. Idle time is no part of it. */

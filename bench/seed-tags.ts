@@ -23,7 +23,7 @@ export async function seedTags(folder: string, count: number): Promise<void> {
   const times = { description: '', createTime: now, updateTime: now }
   const group = { uid: org, name: 'bench', verified: false, kind: 0, status: 2, resourceLimits: {}, ...times }
   const uid = newUid(org)
-  const places = ['/', org, uid]
+  const scopes = ['/', org, uid]
   const catalogue = { catalogTier: 0, bundles: [], aliases: [], activeTags: [], syncConfig: undefined }
   await app.db.tx((tx) => insertGroup(tx, group))
   await app.db.tx((tx) => insertRepo(tx, { uid, name: 'large', ...catalogue, ...times }))
@@ -42,20 +42,20 @@ export async function seedTags(folder: string, count: number): Promise<void> {
   )
   // In the order of the key, so that all rows are appended.
   for (const column of Object.keys(columns).sort()) {
-    for (const place of places) await app.db.tx((tx) => listTags(tx, id, place, column))
+    for (const scope of scopes) await app.db.tx((tx) => listTags(tx, id, scope, column))
   }
   await app.db.tx(async (tx) => {
-    for (const place of places) {
+    for (const scope of scopes) {
       await tx.run(
-        sql`INSERT INTO list_counts (kind, place, shard, total) VALUES ('tags.0', ${place}, ${tx.shard}, ${count})`,
+        sql`INSERT INTO list_counts (kind, place, shard, total) VALUES ('tags.0', ${scope}, ${tx.shard}, ${count})`,
       )
     }
   })
   await app.close()
 }
 
-async function listTags(tx: Tx, repo: number, place: string, column: string): Promise<void> {
+async function listTags(tx: Tx, repo: number, scope: string, column: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO list_keys (list, place, value, uid, id)
-    SELECT ${`tags.0.${column}`}, ${place}, ${ident(column)}, uid, id FROM tags WHERE repo_id = ${repo} ORDER BY id`)
+    SELECT ${`tags.0.${column}`}, ${scope}, ${ident(column)}, uid, id FROM tags WHERE repo_id = ${repo} ORDER BY id`)
 }

@@ -10,7 +10,7 @@ export type Product = { version: string; packages: NpmPackage[]; node: Entry[]; 
 
 type Installed = { packages: Record<string, { version: string; license?: string; integrity: string }> }
 
-const place = 'opt/pinfold'
+const prefix = 'opt/pinfold'
 const ownFiles = ['LICENSE', 'NOTICE', 'CHANGELOG.md', 'package.json', 'README.md', 'SECURITY.md']
 const ownFolders = ['src', 'gen', 'docs', 'proto']
 
@@ -43,7 +43,7 @@ export function productEntries(root: string, architecture: Architecture, work: s
       { path: 'usr/local/bin/node', mode: 0o755, content: readFileSync(join(nodeFolder, 'bin/node')) },
       { path: 'usr/share/doc/nodejs/LICENSE', mode: 0o644, content: readFileSync(join(nodeFolder, 'LICENSE')) },
     ],
-    modules: entriesBelow(modules, `${place}/node_modules`, isModule),
+    modules: entriesBelow(modules, `${prefix}/node_modules`, isModule),
     own: tracked(root),
   }
 }
@@ -51,11 +51,11 @@ export function productEntries(root: string, architecture: Architecture, work: s
 /** Replaces bin/pinfold, which needs a shell. */
 const program: Entry[] = [
   {
-    path: `${place}/bin/pinfold`,
+    path: `${prefix}/bin/pinfold`,
     mode: 0o755,
     content: Buffer.from("#!/usr/local/bin/node --expose-gc\nimport '../src/main.ts'\n"),
   },
-  { path: 'usr/local/bin/pinfold', mode: 0o777, link: `/${place}/bin/pinfold` },
+  { path: 'usr/local/bin/pinfold', mode: 0o777, link: `/${prefix}/bin/pinfold` },
 ]
 
 /** Takes only files that git tracks, so that no other file of a checkout gets into an image. */
@@ -69,13 +69,13 @@ function tracked(root: string): Entry[] {
   const plain = (entry: Entry): Entry => ({ ...entry, mode: 0o644 })
   const files = ownFiles.map(
     (path): Entry => ({
-      path: `${place}/${path}`,
+      path: `${prefix}/${path}`,
       mode: 0o644,
       content: readFileSync(join(root, path)),
     }),
   )
   const below = ownFolders.flatMap((folder) =>
-    entriesBelow(join(root, folder), `${place}/${folder}`, (path) => isOwn(`${folder}/${path}`)),
+    entriesBelow(join(root, folder), `${prefix}/${folder}`, (path) => isOwn(`${folder}/${path}`)),
   )
   return [...files, ...below.map(plain), ...program]
 }

@@ -1,7 +1,7 @@
 // Scanner for comments and strings of a TypeScript file. It skips regular expressions.
 
 /** A comment, its position, and whether it is alone on its line. */
-type Place = { start: number; end: number; isBlock: boolean; isAlone: boolean }
+type Span = { start: number; end: number; isBlock: boolean; isAlone: boolean }
 /** A string or a template. Expressions in a template are replaced by "CODE". */
 type StringText = { start: number; text: string }
 
@@ -9,8 +9,8 @@ type StringText = { start: number; text: string }
 const beforeExpression = /(?:^|[^\w$.])(?:return|typeof|case|of|in|do|else|yield|await|void|throw|new|delete)$/
 
 /** Comments and strings, in the order of their ends. Each `//` line is one comment. */
-export function scan(content: string): { comments: Place[]; strings: StringText[] } {
-  const comments: Place[] = []
+export function scan(content: string): { comments: Span[]; strings: StringText[] } {
+  const comments: Span[] = []
   const strings: StringText[] = []
   /** Open templates, the innermost last. Each has the depth of braces in its expression. */
   const templates: { start: number; parts: string[]; depth: number }[] = []

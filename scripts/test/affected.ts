@@ -47,8 +47,8 @@ function usedBy(file: string): Set<string> {
   const found = new Set<string>()
   for (const [, name] of text.matchAll(/['"`]([#./\w][^'"`\s$]*\.[a-z]+)['"`]/g)) {
     const path = name!.replace(/^#gen\//, 'gen/').replace(/^#/, 'src/')
-    for (const place of [path, relative(root, resolve(root, dirname(file), path))]) {
-      if (isInside(place) && place !== file && existsSync(join(root, place))) found.add(place)
+    for (const candidate of [path, relative(root, resolve(root, dirname(file), path))]) {
+      if (isInside(candidate) && candidate !== file && existsSync(join(root, candidate))) found.add(candidate)
     }
   }
   return found

@@ -47,7 +47,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
   makeFolder(folder)
   for (const name of [uploads, ...kept]) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
   await syncPath(folder)
-  const place = createPlacing(folder)
+  const putInPlace = createPlacing(folder)
   const disk: Disk = { isSyncing: false }
   return {
     begin: () => begin(folder, disk),
@@ -60,7 +60,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
           await part.finish()
           await mkdir(join(folder, dirname(dirname(location))), { recursive: true, mode: 0o700 })
           await syncPath(folder)
-          await place(part.name, location).catch(ignoreError('EEXIST'))
+          await putInPlace(part.name, location).catch(ignoreError('EEXIST'))
           await syncPath(dirname(join(folder, location)))
           await rm(join(folder, part.name), { force: true })
         },
@@ -76,7 +76,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
         // The new modification time starts the grace period of garbage collection for files without a row.
         const now = new Date()
         await utimes(join(folder, part), now, now)
-        await place(part, location)
+        await putInPlace(part, location)
         await syncPath(dirname(join(folder, location)))
         return location
       } catch (error) {

@@ -14,21 +14,21 @@ function newFolder() {
 }
 
 test('creates the named folder, and a folder in the data folder with all its parents', async () => {
-  using place = newFolder()
-  for (const setting of [join(place.path, 'a'), pathToFileURL(join(place.path, 'b')).href]) {
+  using parent = newFolder()
+  for (const setting of [join(parent.path, 'a'), pathToFileURL(join(parent.path, 'b')).href]) {
     await openBlobs(setting, '', none)
     await openBlobs(setting, '', none)
   }
-  await openBlobs('', join(place.path, 'new', 'data'), none)
-  assert.deepEqual(readdirSync(place.path).sort(), ['a', 'b', 'new'])
-  assert.deepEqual(readdirSync(join(place.path, 'a', 'uploads')), [], 'trying leaves nothing behind')
+  await openBlobs('', join(parent.path, 'new', 'data'), none)
+  assert.deepEqual(readdirSync(parent.path).sort(), ['a', 'b', 'new'])
+  assert.deepEqual(readdirSync(join(parent.path, 'a', 'uploads')), [], 'trying leaves nothing behind')
 })
 
 test('refuses a path that cannot be a folder, and names the reason', async () => {
-  using place = newFolder()
-  const file = join(place.path, 'file')
+  using parent = newFolder()
+  const file = join(parent.path, 'file')
   writeFileSync(file, '')
-  const missing = join(place.path, 'not-mounted', 'blobs')
+  const missing = join(parent.path, 'not-mounted', 'blobs')
   const cases: [folder: string, reason: string][] = [
     [file, 'it is not a folder'],
     [join(file, 'below'), 'it is not a folder'],
@@ -36,7 +36,7 @@ test('refuses a path that cannot be a folder, and names the reason', async () =>
   ]
   // Root can write to it with any mode.
   if (process.getuid?.() !== 0) {
-    const closed = join(place.path, 'closed')
+    const closed = join(parent.path, 'closed')
     for (const name of ['uploads', 'sha256', 'sha512']) mkdirSync(join(closed, name), { recursive: true })
     chmodSync(join(closed, 'uploads'), 0o500)
     cases.push([closed, 'the server has no permission to write to it'])

@@ -15,7 +15,7 @@ export function checkAmazon(asking: Asking, { account }: CloudAccount & { cloud:
       Version: '2011-06-15',
       RoleArn: role,
       RoleSessionName: `pinfold-${checker}`,
-      WebIdentityToken: await asking.assert({ subject: `${checker}:${asking.place}`, audience }),
+      WebIdentityToken: await asking.assert({ subject: `${checker}:${asking.group}`, audience }),
       // The least that AWS allows.
       DurationSeconds: '900',
     })

@@ -2,7 +2,7 @@ import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import type { Assert, CloudAnswer, CloudEndpoints, CloudReason } from './cloud-account.ts'
 
 /** Parameters of a check. */
-export type Asking = { outgoing: Pick<Outgoing, 'post'>; endpoints: CloudEndpoints; place: string; assert: Assert }
+export type Asking = { outgoing: Pick<Outgoing, 'post'>; endpoints: CloudEndpoints; group: string; assert: Assert }
 
 type Sent = { url: string; headers: Record<string, string>; body: string }
 type Answered = { status: number; body: string }

@@ -25,7 +25,7 @@ async function signIn(asking: Asking, tenantId: string, component: string, clien
     client_id: clientId,
     scope: 'https://graph.microsoft.com/.default',
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: await asking.assert({ subject: `${component}:${asking.place}`, audience }),
+    client_assertion: await asking.assert({ subject: `${component}:${asking.group}`, audience }),
   })
   const url = `${asking.endpoints.azureLogin}/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`
   const whose = `${name} (component ${component})`

@@ -7,14 +7,14 @@ import type { Assert, CloudAccount, CloudAnswer, CloudEndpoints } from './cloud-
 import { checkGoogle } from './google.ts'
 
 export type Clouds = {
-  /** `place` is the group that checks, and the subject of the signed token. Never rejects because of the cloud's answer. */
-  check(account: CloudAccount, place: string, assert: Assert): Promise<CloudAnswer>
+  /** `group` is the one that checks, and the subject of the signed token. Never rejects because of the cloud's answer. */
+  check(account: CloudAccount, group: string, assert: Assert): Promise<CloudAnswer>
 }
 
 export function createClouds(outgoing: Pick<Outgoing, 'post'>, endpoints: CloudEndpoints): Clouds {
   return {
-    check(account, place, assert) {
-      const asking = { outgoing, endpoints, place, assert }
+    check(account, group, assert) {
+      const asking = { outgoing, endpoints, group, assert }
       switch (account.cloud) {
         case 'amazon':
           return checkAmazon(asking, account)

@@ -17,7 +17,7 @@ export function checkGoogle(asking: Asking, account: CloudAccount & { cloud: 'go
       requestedTokenType: 'urn:ietf:params:oauth:token-type:access_token',
       subjectTokenType: 'urn:ietf:params:oauth:token-type:jwt',
       // A provider without a list of audiences expects its own name.
-      subjectToken: await asking.assert({ subject: `${checker}:${asking.place}`, audience: `https:${provider}` }),
+      subjectToken: await asking.assert({ subject: `${checker}:${asking.group}`, audience: `https:${provider}` }),
     }
     const sent = { url: `${googleSts}/v1/token`, headers: json, body: JSON.stringify(exchange) }
     const federated = requireText(memberOf(await ask(asking, name, sent, explain), 'access_token'), name, 'a token')

@@ -118,8 +118,8 @@ export const witnesses = (value: string, name: string): readonly Witness[] => {
   const listed = value.split(',').filter((one) => one.trim() !== '')
   const read = listed.map((one) => {
     const [vkey = '', url = '', ...more] = one.trim().split(/\s+/)
-    const [key, place] = [parseVkey(vkey), URL.parse(url)]
-    const isGood = key?.kind === 'witness' && more.length === 0 && place && /^https?:$/.test(place.protocol)
+    const [key, parsedUrl] = [parseVkey(vkey), URL.parse(url)]
+    const isGood = key?.kind === 'witness' && more.length === 0 && parsedUrl && /^https?:$/.test(parsedUrl.protocol)
     return isGood ? { key, url: url.replace(/\/+$/, '') } : undefined
   })
   const names = new Set(read.map((one) => one?.key.publicKey.toString('hex')))

@@ -66,21 +66,21 @@ export function deleteOldest(
  */
 export function listByUid<Row, T, P>(
   { table, columns, join }: { table: string; columns: Sql; join?: Sql },
-  at: (place: P) => Sql,
+  at: (scope: P) => Sql,
   fromRow: (row: Row) => T,
 ) {
   const rows = sql`FROM ${ident(table)} t`
   return {
     /** Returns a page and one extra row, which shows that another page follows. */
-    async list(reader: Reader, [place]: readonly P[], page: Page): Promise<T[]> {
+    async list(reader: Reader, [scope]: readonly P[], page: Page): Promise<T[]> {
       const { desc } = page.order
       const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``
       const found = await reader.all<Row>(sql`
-        SELECT ${columns} ${rows} ${join ?? sql``} WHERE ${at(place!)} ${after}
+        SELECT ${columns} ${rows} ${join ?? sql``} WHERE ${at(scope!)} ${after}
          ORDER BY t.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT ${page.size + 1} OFFSET ${page.skip}`)
       return found.map(fromRow)
     },
-    count: (reader: Reader, [place]: readonly P[]): Promise<number> =>
-      countRows(reader, sql`${rows} WHERE ${at(place!)}`),
+    count: (reader: Reader, [scope]: readonly P[]): Promise<number> =>
+      countRows(reader, sql`${rows} WHERE ${at(scope!)}`),
   }
 }

@@ -14,23 +14,23 @@ export type GreaterThan = { column: string; value: string }
 export async function listBeyond<T>(
   reader: Reader,
   listings: readonly Listing[],
-  places: readonly string[],
+  scopes: readonly string[],
   page: Page,
   beyond: GreaterThan,
 ): Promise<T[]> {
-  const queries = listings.flatMap((listing) => places.map((place) => beyondQuery(listing, place, page, beyond)))
+  const queries = listings.flatMap((listing) => scopes.map((scope) => beyondQuery(listing, scope, page, beyond)))
   return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
 }
 
-function beyondQuery(listing: Listing, place: string, page: Page, { column, value }: GreaterThan): Sql {
+function beyondQuery(listing: Listing, scope: string, page: Page, { column, value }: GreaterThan): Sql {
   const dir = direction(page)
-  const inPlace = sql`k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND k.value > ${value}`
+  const inScope = sql`k.list = ${`${listing.kind}.${column}`} AND k.place = ${scope} AND k.value > ${value}`
   if (page.order.column === 'uid') {
     // Sorts only the keys, so the rows of nodes outside of the page are never read.
     const past = page.after ? sql`k.uid ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}` : sql`1 = 1`
     const ids = sql`
       SELECT k.id FROM list_keys k
-       WHERE ${inPlace} AND ${past} ORDER BY k.uid ${dir} LIMIT ${page.skip + page.size + 1}`
+       WHERE ${inScope} AND ${past} ORDER BY k.uid ${dir} LIMIT ${page.skip + page.size + 1}`
     return sql`
       SELECT ${listing.columns}
         FROM (${ids}) f JOIN ${ident(listing.table)} t ON t.id = f.id ${listing.join ?? sql``}
@@ -40,7 +40,7 @@ function beyondQuery(listing: Listing, place: string, page: Page, { column, valu
   return sql`
     SELECT ${listing.columns}
       FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
-     WHERE ${inPlace} AND ${afterKey(page, order, sql`k.uid`)}
+     WHERE ${inScope} AND ${afterKey(page, order, sql`k.uid`)}
      ORDER BY ${order} ${dir}, k.uid ${dir}`
 }
 
@@ -48,12 +48,12 @@ function beyondQuery(listing: Listing, place: string, page: Page, { column, valu
 export async function countBeyond(
   reader: Reader,
   listings: readonly Pick<Listing, 'kind'>[],
-  places: readonly string[],
+  scopes: readonly string[],
   { column, value }: GreaterThan,
 ): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM list_keys
-     WHERE list IN (${list(listings.map(({ kind }) => `${kind}.${column}`))}) AND place IN (${list(places)})
+     WHERE list IN (${list(listings.map(({ kind }) => `${kind}.${column}`))}) AND place IN (${list(scopes)})
        AND value > ${value}`)
   return row?.total ?? 0
 }

@@ -33,7 +33,7 @@ export type KeyRange = { name: string; from?: string; before?: string }
 export type Keys = Record<string, string>
 
 /** Node with the names of its lists. Lists outside of the hierarchy are possible, such as the list of an ecosystem. */
-export type Entry = { uid: string; id: number; keys: Keys; places: readonly string[] }
+export type Entry = { uid: string; id: number; keys: Keys; scopes: readonly string[] }
 
 /** Names of a node's lists: the list of everything, the descendants of each ancestor, and the children of its parent. */
 export function scopeKeysOf(uid: string): string[] {
@@ -42,7 +42,7 @@ export function scopeKeysOf(uid: string): string[] {
   return [top, ...above, childrenScopeKey(parent)]
 }
 
-/** Like `placesOf`, for nodes without descendants. Their parent needs one list for both its children and its descendants. */
+/** Like `scopeKeysOf`, for nodes without descendants. Their parent needs one list for both its children and its descendants. */
 export function scopeKeysOfLeaf(uid: string): string[] {
   return [top, ...lineage(parentOf(uid))]
 }
@@ -51,27 +51,27 @@ const childrenScopeKey = (uid: string): string => `${uid}:`
 
 /** Adds a new node to its lists and their totals. Call it in the transaction that inserts the node. */
 export async function addToLists(tx: Tx, kind: string, uid: string, id: number, keys: Keys): Promise<void> {
-  await addToScopes(tx, kind, [{ uid, id, keys, places: scopeKeysOf(uid) }])
+  await addToScopes(tx, kind, [{ uid, id, keys, scopes: scopeKeysOf(uid) }])
 }
 
 /** Adds many nodes at once to the lists that each entry names. */
 export async function addToScopes(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
-  const found = entries.flatMap(({ uid, id, keys, places }) =>
-    places.flatMap((place) => Object.entries(keys).map(([key, value]) => ({ key, place, value, uid, id }))),
+  const found = entries.flatMap(({ uid, id, keys, scopes }) =>
+    scopes.flatMap((scope) => Object.entries(keys).map(([key, value]) => ({ key, scope, value, uid, id }))),
   )
   // Sorts the rows, so that neighbors in the index are written together.
   if (entries.length > 1) {
-    found.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.place, b.place) || compareTexts(a.value, b.value))
+    found.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.scope, b.scope) || compareTexts(a.value, b.value))
   }
   const rows = found.map(
-    ({ key, place, value, uid, id }) => sql`(${`${kind}.${key}`}, ${place}, ${value}, ${uid}, ${id})`,
+    ({ key, scope, value, uid, id }) => sql`(${`${kind}.${key}`}, ${scope}, ${value}, ${uid}, ${id})`,
   )
   const into = sql`INSERT INTO list_keys (list, place, value, uid, id)`
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
   await count(
     tx,
     kind,
-    entries.flatMap(({ places }) => places),
+    entries.flatMap(({ scopes }) => scopes),
     1,
   )
 }
@@ -83,13 +83,13 @@ export async function moveInLists(
   uid: string,
   before: Keys,
   after: Keys,
-  places: readonly string[] = scopeKeysOf(uid),
+  scopes: readonly string[] = scopeKeysOf(uid),
 ): Promise<void> {
   const changed = Object.keys(after).filter((key) => before[key] !== after[key])
   for (const key of changed) {
     await tx.run(sql`
       UPDATE list_keys SET value = ${after[key]!}
-       WHERE list = ${`${kind}.${key}`} AND place IN (${list(places)})
+       WHERE list = ${`${kind}.${key}`} AND place IN (${list(scopes)})
          AND value = ${before[key]!} AND uid = ${uid}`)
   }
 }
@@ -100,36 +100,36 @@ export async function removeFromLists(
   kind: string,
   uid: string,
   keys: Keys,
-  places: readonly string[] = scopeKeysOf(uid),
+  scopes: readonly string[] = scopeKeysOf(uid),
 ): Promise<void> {
   for (const [key, value] of Object.entries(keys)) {
     await tx.run(sql`
       DELETE FROM list_keys
-       WHERE list = ${`${kind}.${key}`} AND place IN (${list(places)}) AND value = ${value} AND uid = ${uid}`)
+       WHERE list = ${`${kind}.${key}`} AND place IN (${list(scopes)}) AND value = ${value} AND uid = ${uid}`)
   }
-  await count(tx, kind, places, -1)
+  await count(tx, kind, scopes, -1)
 }
 
 /** Nodes of one kind in the same lists, to be deleted together. `where` selects their rows in `table`, named `t`. */
-export type NodesToRemove = { kind: string; places: readonly string[]; table: string; where: Sql; total: number }
+export type NodesToRemove = { kind: string; scopes: readonly string[]; table: string; where: Sql; total: number }
 
 /** Removes many nodes from lists, before their rows are deleted. `columns` are the sortable columns of the kind. */
 export async function removeManyFromLists(tx: Tx, many: NodesToRemove, columns: readonly string[]): Promise<void> {
   for (const column of columns) {
     const gone = sql`SELECT ${ident(`t.${column}`)}, t.uid FROM ${ident(many.table)} t WHERE ${many.where}`
-    for (const place of many.places) {
+    for (const scope of many.scopes) {
       await tx.run(sql`
         DELETE FROM list_keys
-         WHERE list = ${`${many.kind}.${column}`} AND place = ${place} AND (value, uid) IN (${gone})`)
+         WHERE list = ${`${many.kind}.${column}`} AND place = ${scope} AND (value, uid) IN (${gone})`)
     }
   }
-  await count(tx, many.kind, many.places, -many.total)
+  await count(tx, many.kind, many.scopes, -many.total)
 }
 
-async function count(tx: Tx, kind: string, places: readonly string[], by: number): Promise<void> {
+async function count(tx: Tx, kind: string, scopes: readonly string[], by: number): Promise<void> {
   const totals = new Map<string, number>()
-  for (const place of places) totals.set(place, (totals.get(place) ?? 0) + by)
-  const rows = [...totals].map(([place, total]) => sql`(${kind}, ${place}, ${tx.shard}, ${total})`)
+  for (const scope of scopes) totals.set(scope, (totals.get(scope) ?? 0) + by)
+  const rows = [...totals].map(([scope, total]) => sql`(${kind}, ${scope}, ${tx.shard}, ${total})`)
   const into = sql`INSERT INTO list_counts (kind, place, shard, total)`
   const add = sql`ON CONFLICT (kind, place, shard) DO UPDATE SET total = list_counts.total + excluded.total`
   for (const insert of insertsOf(into, rows, add)) await tx.run(insert)
@@ -192,41 +192,41 @@ function byKeys({ keys, unkeyed }: Listing, page: Page, filters: readonly Sql[],
 }
 
 /** Query for the nodes of one list, in the order of the page and after its cursor. Each row is filtered. */
-export function scopeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
+export function scopeQuery(listing: Listing, scope: string, page: Page, filters: readonly Sql[] = []): Sql {
   const dir = direction(page)
   return sql`
     SELECT ${listing.columns}
       FROM list_keys k JOIN ${ident(listing.table)} t ON t.id = k.id ${listing.join ?? sql``}
-     WHERE ${join([...inPlace(listing, place, page), ...filters], ' AND ')}
+     WHERE ${join([...inScope(listing, scope, page), ...filters], ' AND ')}
      ORDER BY k.value ${dir}, k.uid ${dir}`
 }
 
 /** Listings of one table, and the lists to read, for a page that skips nodes. They are read in the order of their keys. */
-type Skipped = { kinds: readonly [Listing, ...Listing[]]; places: readonly string[] }
+type Skipped = { kinds: readonly [Listing, ...Listing[]]; scopes: readonly string[] }
 
 function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], page: Page): Skipped | undefined {
   const [first, ...others] = kinds
   if (!first || others.some(({ columns }) => columns !== first.columns)) return undefined
   if (kinds.some((kind) => kind.join || !byKeys(kind, page, [], false))) return undefined
-  const places = branches.map((branch) => ('uids' in branch ? '' : scopeKeyOf(branch)))
-  return places.length === 0 || places.includes('') ? undefined : { kinds: [first, ...others], places }
+  const scopes = branches.map((branch) => ('uids' in branch ? '' : scopeKeyOf(branch)))
+  return scopes.length === 0 || scopes.includes('') ? undefined : { kinds: [first, ...others], scopes }
 }
 
 /** Returns a page after skipped nodes. Reads only keys of skipped nodes, from the end of the list if that is nearer. */
-async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: Page): Promise<T[]> {
+async function skippedPage<T>(reader: Reader, { kinds, scopes }: Skipped, page: Page): Promise<T[]> {
   const names = kinds.map(({ kind }) => kind)
   // With a cursor or a range of keys, the number of remaining nodes is unknown, so the list is read from its start.
   const isCounted = !page.after && !kinds.some(({ keys }) => keys)
-  const total = isCounted ? await countAt(reader, names, places) : Number.POSITIVE_INFINITY
+  const total = isCounted ? await countAt(reader, names, scopes) : Number.POSITIVE_INFINITY
   const left = Math.max(0, total - page.skip)
   const isFromEnd = left < page.skip
   const most = Math.min(left, page.size + 1)
   const passed = isFromEnd ? left - most : page.skip
   const walked = isFromEnd === page.order.desc ? sql`ASC` : sql`DESC`
   const [only, ...more] = kinds.flatMap((kind) => {
-    return places.map(
-      (place) => sql`
-        SELECT k.id, k.value, k.uid FROM list_keys k WHERE ${join(inPlace(kind, place, page), ' AND ')}
+    return scopes.map(
+      (scope) => sql`
+        SELECT k.id, k.value, k.uid FROM list_keys k WHERE ${join(inScope(kind, scope, page), ' AND ')}
          ORDER BY k.value ${walked}, k.uid ${walked}`,
     )
   })
@@ -240,12 +240,12 @@ async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: 
 }
 
 /** Conditions for the keys of a list that come after the cursor of the page. */
-function inPlace({ kind, keys }: Listing, place: string, page: Page): Sql[] {
+function inScope({ kind, keys }: Listing, scope: string, page: Page): Sql[] {
   const { column, desc } = page.order
   // The cursor is inside the range, so one of the two bounds is not needed.
   const from = page.after && !desc ? undefined : keys?.from
   const before = page.after && desc ? undefined : keys?.before
-  const at = sql`k.list = ${`${kind}.${keys?.name ?? column}`} AND k.place = ${place}`
+  const at = sql`k.list = ${`${kind}.${keys?.name ?? column}`} AND k.place = ${scope}`
   return [at, ...keyBounds(from, before), afterKey(page, sql`k.value`, sql`k.uid`)]
 }
 
@@ -324,9 +324,9 @@ export async function countNodes(
   const kinds = [listings].flat()
   const isSearched = filters.length > 0 || kinds.some(({ unkeyed }) => unkeyed)
   const searched = isSearched ? branches : branches.filter((branch) => 'uids' in branch)
-  const places = isSearched ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [scopeKeyOf(branch)]))
+  const scopes = isSearched ? [] : branches.flatMap((branch) => ('uids' in branch ? [] : [scopeKeyOf(branch)]))
   const names = kinds.map(({ kind }) => kind)
-  let total = places.length > 0 ? await countAt(reader, names, places) : 0
+  let total = scopes.length > 0 ? await countAt(reader, names, scopes) : 0
   for (const kind of kinds) {
     for (const branch of searched) {
       const where = join([within(branch), ...ofKind(kind), ...filters], ' AND ')
@@ -385,10 +385,10 @@ export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, 
 export async function countAt(
   reader: Reader,
   kinds: string | readonly string[],
-  places: readonly string[],
+  scopes: readonly string[],
 ): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
-      FROM list_counts WHERE kind IN (${list([kinds].flat())}) AND place IN (${list(places)})`)
+      FROM list_counts WHERE kind IN (${list([kinds].flat())}) AND place IN (${list(scopes)})`)
   return row?.total ?? 0
 }

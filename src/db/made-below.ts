@@ -6,20 +6,20 @@ import { afterKey, countNodes, direction, type Listing, listPage, mergedPage } f
 import { ident, join, type Reader, type Sql, sql } from './sql.ts'
 
 /** Condition for rows of the table `t` that belong to this group or repository, or to one below it. */
-export function madeBelow(place: string): Sql {
-  return place === top ? sql`1 = 1` : sql`t.uid > ${`${place}/`} AND t.uid < ${`${place}0`}`
+export function madeBelow(scope: string): Sql {
+  return scope === top ? sql`1 = 1` : sql`t.uid > ${`${scope}/`} AND t.uid < ${`${scope}0`}`
 }
 
 /** Lists of one kind of such resources. The groups and repositories that are passed must not contain each other. */
 export type MadeList<T, F> = {
-  page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
-  count(reader: Reader, places: readonly string[], filter: F): Promise<number>
+  page(reader: Reader, scopes: readonly string[], page: Page, filter: F): Promise<T[]>
+  count(reader: Reader, scopes: readonly string[], filter: F): Promise<number>
   /** First `most` rows of a group or repository and all below it, in the order of their uids. */
-  below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
+  below(reader: Reader, scope: string, filter: F, most: number): Promise<T[]>
 }
 
 const byUid = { order: { field: 'uid', column: 'uid', desc: false }, after: undefined, skip: 0, binding: '' }
-const branchesOf = (places: readonly string[]) => places.map((below) => ({ below }))
+const branchesOf = (scopes: readonly string[]) => scopes.map((below) => ({ below }))
 
 /** Selects rows that are in force at `now`. If `now` is undefined, selects all rows. */
 type Holding = { now: string | undefined }
@@ -49,18 +49,18 @@ export function madeList<Row, T, F>(
   where: Where<F>,
 ): MadeList<T, F> {
   const listing: Listing = { kind: table, table, columns, unkeyed: true }
-  const read = async (reader: Reader, places: readonly string[], asked: Page, filters: readonly Sql[]) => {
-    if (asked.order.column === 'uid') return listPage<Row>(reader, listing, branchesOf(places), asked, filters)
-    const queries = places.map((place) => orderedQuery(listing, place, asked, filters))
+  const read = async (reader: Reader, scopes: readonly string[], asked: Page, filters: readonly Sql[]) => {
+    if (asked.order.column === 'uid') return listPage<Row>(reader, listing, branchesOf(scopes), asked, filters)
+    const queries = scopes.map((scope) => orderedQuery(listing, scope, asked, filters))
     return queries.length === 0 ? [] : reader.all<Row>(mergedPage(queries, asked))
   }
-  const page: MadeList<T, F>['page'] = async (reader, places, asked, filter) => {
-    return (await read(reader, places, asked, where(filter, asked.order.column !== 'uid'))).map(fromRow)
+  const page: MadeList<T, F>['page'] = async (reader, scopes, asked, filter) => {
+    return (await read(reader, scopes, asked, where(filter, asked.order.column !== 'uid'))).map(fromRow)
   }
   return {
     page,
-    count: (reader, places, filter) => countNodes(reader, listing, branchesOf(places), where(filter, false)),
-    below: (reader, place, filter, most) => page(reader, [place], { ...byUid, size: most - 1 }, filter),
+    count: (reader, scopes, filter) => countNodes(reader, listing, branchesOf(scopes), where(filter, false)),
+    below: (reader, scope, filter, most) => page(reader, [scope], { ...byUid, size: most - 1 }, filter),
   }
 }
 
@@ -69,13 +69,13 @@ export function madeList<Row, T, F>(
  * of each organization, in this order. Other conditions are for expressions, so that the database does not choose another index
  * and sort.
  */
-function orderedQuery({ table, columns }: Listing, place: string, page: Page, filters: readonly Sql[]): Sql {
+function orderedQuery({ table, columns }: Listing, scope: string, page: Page, filters: readonly Sql[]): Sql {
   const key = ident(`t.${page.order.column}`)
   const dir = direction(page)
-  const root = rootOf(place)
-  const inRoot = place === top ? [] : [sql`substr(t.uid, 1, 40) = ${root}`]
+  const root = rootOf(scope)
+  const inRoot = scope === top ? [] : [sql`substr(t.uid, 1, 40) = ${root}`]
   const below =
-    place === top || place === root ? [] : [sql`(t.uid || '') > ${`${place}/`} AND (t.uid || '') < ${`${place}0`}`]
+    scope === top || scope === root ? [] : [sql`(t.uid || '') > ${`${scope}/`} AND (t.uid || '') < ${`${scope}0`}`]
   return sql`
     SELECT ${columns}
       FROM ${ident(table)} t

@@ -27,7 +27,7 @@ const mostAt = { shared: 5, alone: 2, deleting: 2 } as const
 
 /** Lock of this process for transactions that lock the row or rows called `name`. */
 export function meetingAt(name: string, lock: RowLock): Meeting {
-  return { place: lock === 'shared' ? `${name} shared` : name, most: mostAt[lock] }
+  return { name: lock === 'shared' ? `${name} shared` : name, most: mostAt[lock] }
 }
 
 /**

@@ -71,7 +71,7 @@ export type TxOptions = {
 }
 
 /** Lock of this process: its name, and the maximum number of transactions that may have it at once. */
-export type Meeting = { place: string; most: number }
+export type Meeting = { name: string; most: number }
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'

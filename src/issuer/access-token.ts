@@ -166,9 +166,9 @@ function acceptedBy({ audience, registry }: Expected, token: string): string[] {
 function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
   const narrowing = new Map<string, bigint>()
   if (claim === null || typeof claim !== 'object') return narrowing
-  for (const [place, text] of Object.entries(claim)) {
+  for (const [group, text] of Object.entries(claim)) {
     const mask = typeof text === 'string' ? decodeBits(text) : undefined
-    if (mask !== undefined && (place === top || isUid(place))) narrowing.set(place, mask)
+    if (mask !== undefined && (group === top || isUid(group))) narrowing.set(group, mask)
   }
   return narrowing
 }

@@ -33,7 +33,7 @@ export async function signNarrowed(
   const { subject, session, granted } = input
   const organization = session?.organization ?? ''
   const held = [...withGranted(bound, granted)]
-  const grants = new Map(organization === '' ? held : held.filter(([place]) => isAtOrBelow(place, organization)))
+  const grants = new Map(organization === '' ? held : held.filter(([group]) => isAtOrBelow(group, organization)))
   const whole = asked.length === 0 && kept === undefined
   const unique = [...new Set(audiences)]
   const sign = (narrowing: ReadonlyMap<string, bigint> | undefined): Promise<string> =>

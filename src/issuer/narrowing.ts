@@ -21,7 +21,7 @@ export function narrow(
   scopes: readonly string[],
   kept: bigint | undefined,
 ): ReadonlyMap<string, bigint> {
-  const held = createRights({ identity, grants }).places()
+  const held = createRights({ identity, grants }).grants()
   const wide = scopes.length === 0 ? held : atScopes(held, [...new Set(scopes)])
   const cut = [...wide].map(([group, mask]) => [group, kept === undefined ? mask : mask & kept] as const)
   return new Map(cut.filter(([, mask]) => mask !== 0n))

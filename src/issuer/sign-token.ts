@@ -75,7 +75,7 @@ export async function signAccessToken(keyring: Keyring, input: TokenInput): Prom
 }
 
 function masksText(masks: ReadonlyMap<string, bigint>): Record<string, string> {
-  return Object.fromEntries([...masks].map(([place, mask]) => [place, encodeBits(mask)]))
+  return Object.fromEntries([...masks].map(([group, mask]) => [group, encodeBits(mask)]))
 }
 
 /** Most groups that the `grp` claim lists with the capabilities from external groups. */

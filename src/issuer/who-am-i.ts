@@ -19,8 +19,8 @@ export const auth: Handlers<typeof Auth> = {
   async validate(call) {
     const { token, uid, rights } = call.caller
     const held: WhoAmI_Capability[] = []
-    for (const [place, mask] of [...rights.places()].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const group = { ...emptyGroup, id: place, name: (await findGroupName(call.app.db, place)) ?? '' }
+    for (const [uid, mask] of [...rights.grants()].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const group = { ...emptyGroup, id: uid, name: (await findGroupName(call.app.db, uid)) ?? '' }
       held.push({ $typeName: 'pinfold.platform.auth.WhoAmI.Capability', group, ...describe(mask) })
     }
     return {

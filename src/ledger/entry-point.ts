@@ -115,8 +115,8 @@ const tagList = [capabilityNumber('tag.list')]
  */
 function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): void {
   if (route.kind !== 'proof' && app.config.transparencyLog === 'public') return
-  const place = route.kind === 'proof' ? route.repo : route.organization
-  if (rights.holds(place, tagList)) return
+  const scope = route.kind === 'proof' ? route.repo : route.organization
+  if (rights.holds(scope, tagList)) return
   // To verify a proof, clients need the checkpoint and the policy. So `tag.list` in any part of the organization is sufficient
   // for these two.
   const isHead = route.kind === 'checkpoint' || route.kind === 'policy'

@@ -23,8 +23,8 @@ export type Resource = {
   kinds: readonly string[]
   /** Column that is NULL in rows that no list contains. Undefined if lists contain all rows. */
   listedBy?: string
-  /** Form of the uid: `place` is a node of the hierarchy, `group` has the path of its group, and `none` is neither. */
-  uid: 'place' | 'group' | 'none'
+  /** Form of the uid: `node` is a node of the hierarchy, `group` has the path of its group, and `none` is neither. */
+  uid: 'node' | 'group' | 'none'
   /**
    * Effect on the deletion of the group. `blocks`: the group cannot be deleted before this resource. `released`: the resource
    * blocks the deletion until it has a `release_time`, and is then deleted with the group. `goes`: it is deleted with the group.

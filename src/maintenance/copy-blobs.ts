@@ -151,8 +151,8 @@ async function copyContent(from: Blobs, to: Blobs, { location, size, digest }: S
 export async function openCopy(config: Config, to: string) {
   await using opening = new AsyncDisposableStack()
   const { db } = opening.adopt(await openExisting(config), (open) => open.close())
-  const store = async (place: string) =>
-    opening.adopt(await openBlobs(place, config.data, { env: config.aws }), (one) => one.close())
+  const store = async (location: string) =>
+    opening.adopt(await openBlobs(location, config.data, { env: config.aws }), (one) => one.close())
   const stores = { from: await store(config.blobs), to: await store(to) }
   const opened = opening.move()
   return { db, ...stores, close: () => opened.disposeAsync() }

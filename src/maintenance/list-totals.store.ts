@@ -2,7 +2,7 @@
 // list.
 import { allAtLeisure, type Db, ident, sql, type Tx } from '#db/sql.ts'
 
-export type WrongTotal = { place: string; counted: number; found: number }
+export type WrongTotal = { scope: string; counted: number; found: number }
 
 /**
  * Wrong totals of a kind, ordered by list. Totals and keys are read in one statement, so concurrent commits do not look like
@@ -23,7 +23,7 @@ export async function wrongTotals(
     ? sql`SELECT place, 0 AS counted, count(*) AS found FROM list_keys WHERE list = ${row.list} GROUP BY place`
     : inTable
   const query = sql`
-    SELECT place, CAST(sum(counted) AS BIGINT) AS counted, CAST(sum(found) AS BIGINT) AS found FROM (
+    SELECT place AS scope, CAST(sum(counted) AS BIGINT) AS counted, CAST(sum(found) AS BIGINT) AS found FROM (
       SELECT place, CAST(sum(total) AS BIGINT) AS counted, 0 AS found FROM list_counts WHERE kind = ${kind} GROUP BY place
        UNION ALL
       ${found}) AS one_and_other
@@ -32,8 +32,8 @@ export async function wrongTotals(
 }
 
 /** Adds the difference to the total of this connection's shard. */
-export async function correctTotal(tx: Tx, kind: string, { place, counted, found }: WrongTotal): Promise<void> {
+export async function correctTotal(tx: Tx, kind: string, { scope, counted, found }: WrongTotal): Promise<void> {
   await tx.run(sql`
-    INSERT INTO list_counts (kind, place, shard, total) VALUES (${kind}, ${place}, ${tx.shard}, ${found - counted})
+    INSERT INTO list_counts (kind, place, shard, total) VALUES (${kind}, ${scope}, ${tx.shard}, ${found - counted})
         ON CONFLICT (kind, place, shard) DO UPDATE SET total = list_counts.total + excluded.total`)
 }

@@ -18,28 +18,28 @@ const sampled = 20
  * the store has some of the database's blobs. The id is written to the store first, so a crash before the write to the database
  * is like a first start.
  */
-export async function bindBlobStore(db: Db, blobs: Blobs, place: BlobLocation): Promise<void> {
+export async function bindBlobStore(db: Db, blobs: Blobs, location: BlobLocation): Promise<void> {
   const database = await db.tx((tx) => keepFact(tx, 'database_id', randomUUID()))
   const wanted = await readFact(db, 'blob_folder_id')
   let found = parseId(await blobs.readId())
   if (!found) {
     const sample = await findSampleBlobs(db, blobs)
     if (sample === 'missing')
-      throw lostBlobsError('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
+      throw lostBlobsError('has none of the blobs of the database', location, `${wanted ?? database} ${database}`)
     // If the database has no blobs to look up, an empty folder cannot be recognized as its store.
     if (sample === 'none' && wanted !== undefined) {
-      throw lostBlobsError(`is not the ${place.kind} of this database's blobs`, place, `${wanted} ${database}`)
+      throw lostBlobsError(`is not the ${location.kind} of this database's blobs`, location, `${wanted} ${database}`)
     }
     found = parseId(await blobs.keepId(`${wanted ?? randomUUID()} ${database}`))!
   }
-  if (found.database !== database) throw foreignBlobsError(place)
+  if (found.database !== database) throw foreignBlobsError(location)
   // The id of the database appears twice only in a file that the operator wrote, as `lostBlobsError` explains.
   if (wanted === undefined && found.id !== database && (await findSampleBlobs(db, blobs)) === 'missing') {
-    throw lostBlobsError('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
+    throw lostBlobsError('has none of the blobs of the database', location, `${wanted ?? database} ${database}`)
   }
   const kept = wanted ?? (await db.tx((tx) => keepFact(tx, 'blob_folder_id', found.id)))
   if (kept !== found.id)
-    throw mismatchError(`the blobs of this database are in another ${place.kind} than ${place.name}`, place)
+    throw mismatchError(`the blobs of this database are in another ${location.kind} than ${location.name}`, location)
 }
 
 /** Throws unless the store belongs to the database. Never links them, unlike the start of a server. */
@@ -78,10 +78,10 @@ function mismatchError(what: string, { kind }: BlobLocation): Error {
 }
 
 /** Loss of the blobs must not cause loss of the database too: it has the tag history and everything else that is not a blob. */
-function lostBlobsError(why: string, place: BlobLocation, line: string): Error {
-  const { message } = mismatchError(`${place.name} ${why}`, place)
+function lostBlobsError(why: string, location: BlobLocation, line: string): Error {
+  const { message } = mismatchError(`${location.name} ${why}`, location)
   return new Error(
-    `${message}. If the blobs are lost for good, write the line "${line}" to ${place.id}. The server then starts without them`,
+    `${message}. If the blobs are lost for good, write the line "${line}" to ${location.id}. The server then starts without them`,
   )
 }
 

@@ -111,11 +111,11 @@ async function verifyTotals(db: Db, watch: Watch): Promise<void> {
         for (const total of wrong) {
           if (watch.repair) await db.tx((tx) => correctTotal(tx, kind, total))
           const detail = `the stored number of ${kind} is ${total.counted} instead of ${total.found}`
-          const of = { subject: total.place, detail, repaired: watch.repair }
+          const of = { subject: total.scope, detail, repaired: watch.repair }
           watch.found({ check: 'totals', problem: 'total is wrong', ...of })
         }
         if (wrong.length < mostTotals) break
-        after = wrong.at(-1)!.place
+        after = wrong.at(-1)!.scope
       }
       watch.examined('totals', 1)
     }

@@ -19,11 +19,11 @@ const [maxRepos, maxTags] = [1000, 10_000]
  * requested even if a next page exists.
  */
 export async function listRepositories(visit: Visit): Promise<void> {
-  const places = listable(visit)
+  const scopes = listable(visit)
   const { query, call, subdomain } = visit
   const most = Math.min(numberOf(visit, 'n') ?? maxRepos, maxRepos)
   const wanted = { after: query.get('last') ?? '', most, subdomain }
-  const { names, next } = most > 0 ? await catalogPage(call.app.db, places, wanted) : { names: [], next: undefined }
+  const { names, next } = most > 0 ? await catalogPage(call.app.db, scopes, wanted) : { names: [], next: undefined }
   answerWith(visit, JSON.stringify({ repositories: names }), {
     ...version,
     ...linkTo(visit, '/v2/_catalog', most, next),

@@ -98,11 +98,11 @@ const lengthOf = ({ req }: Visit): number => Number(req.headers['content-length'
  */
 async function withMeter(
   visit: Visit,
-  place: { uid: string },
+  target: { uid: string },
   work: (meter: Meter) => Promise<void>,
   limits?: QuotaLimits,
 ): Promise<void> {
-  const meter = await meterOf(visit.call, place, lengthOf(visit), limits)
+  const meter = await meterOf(visit.call, target, lengthOf(visit), limits)
   try {
     await work(meter)
   } finally {

@@ -13,7 +13,7 @@ import { scimErrorJson, toScimError } from './errors.ts'
 import type { ScimAnswer } from './exchange.ts'
 import { answerTo, kinds } from './requests.ts'
 
-const place = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(\/.*)?$/
+const route = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(\/.*)?$/
 
 /** Entry point through which identity providers provision people and groups. */
 export function scimEntryPoint(edge: Edge): EntryPoint {
@@ -29,7 +29,7 @@ export function scimEntryPoint(edge: Edge): EntryPoint {
 }
 
 async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
-  const [, provider, rest = '/'] = place.exec(arrival.path) ?? []
+  const [, provider, rest = '/'] = route.exec(arrival.path) ?? []
   const caller = await authenticateProvider(edge, arrival, provider)
   const work = workOf(edge, arrival, caller)
   edge.app.limits.check('scim', rootOf(provider!))

@@ -179,8 +179,10 @@ function besideRanges(ecosystem: string, listed: readonly string[], ranges: read
 function levelFor(one: Json, path: string, record: Json, urgency: string): SeverityLevel | '' {
   const scored = [one, record].flatMap((of) => listAt(of.severity, `${path}.severity`))
   const ubuntu = scored.map((score) => objectAt(score, `${path}.severity`)).find(({ type }) => type === 'Ubuntu')
-  const places = [one.ecosystem_specific, one.database_specific, record.database_specific]
-  const words = places.map((place) => (typeof place === 'object' && place !== null ? (place as Json).severity : ''))
+  const objects = [one.ecosystem_specific, one.database_specific, record.database_specific]
+  const words = objects.map((object) =>
+    typeof object === 'object' && object !== null ? (object as Json).severity : '',
+  )
   for (const word of [ubuntu?.score, urgency, ...words]) {
     const level = levelOf(word)
     if (level !== '') return level

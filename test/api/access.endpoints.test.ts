@@ -14,7 +14,7 @@ import { iam } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { chunks } from '#lib/chunks.ts'
 import { importSamples, sampleAdvisory } from '../support/advisories.ts'
-import { bindingsOf, emptyBody, placeOf, restCalls, scopeFieldOf } from '../support/endpoints.ts'
+import { bindingsOf, emptyBody, optionalScopeOf, restCalls, scopeFieldOf } from '../support/endpoints.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { seedLibraries } from '../support/libraries.ts'
 import { type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
@@ -82,7 +82,7 @@ let grpc: RawGrpc
 let issuer: FakeIssuer
 let callers: Caller[]
 /** Uid below the organization without a resource, so that a permitted call changes nothing. */
-let place: string
+let group: string
 
 before(async () => {
   issuer = await startIssuer()
@@ -91,7 +91,7 @@ before(async () => {
   const { seed, tokenFor } = pinfold
   const org = await seed.group()
   const other = await seed.group()
-  place = `${org.uid}/0123456789abcdef`
+  group = `${org.uid}/0123456789abcdef`
   await plantTag(pinfold, (await seed.repo(org.uid)).uid, 'latest')
   await pinfold.operator.delete(`/registry/v2/repos/${(await seed.repo(org.uid)).uid}`)
   await seed.role(org.uid, ['CAP_REPO_LIST'])
@@ -148,7 +148,7 @@ function expected(desc: DescMethod, caller: Caller): number | 'through' {
   if (caller.role === 'everything') return 'through'
   if (unscoped && needed.includes(Capability.CAP_INTERNAL)) return 7
   const isSomewhere = heldSomewhere.includes(desc.parent.typeName)
-  if ((unscoped && !placeOf(desc) && !isSomewhere) || needed.length === 0) return 'through'
+  if ((unscoped && !optionalScopeOf(desc) && !isSomewhere) || needed.length === 0) return 'through'
   if (isSomewhere && caller.name === 'owner of another organization') return 'through'
   const role = builtInRoles.find(({ name }) => name === caller.role)
   return needed.every((number) => role?.capabilities.includes(number)) ? 'through' : 7
@@ -174,7 +174,7 @@ function grpcRequest(desc: DescMethod): Message {
   const [scope, nested] = scopeFieldOf(desc)
   const { body = '', path = '' } = bindingsOf(desc)[0] ?? {}
   const values = desc.input.fields.flatMap((field) => {
-    if (field.name === scope) return [[field.localName, nested ? { [nested]: place } : place]]
+    if (field.name === scope) return [[field.localName, nested ? { [nested]: group } : group]]
     if (new RegExp(`\\{${field.name}[}=]`).test(path)) return [[field.localName, 'a'.repeat(40)]]
     return field.name === body ? [[field.localName, emptyBody(desc, body)]] : []
   })
@@ -185,7 +185,7 @@ test('REST allows and denies each method for each caller as the contract declare
   for (const caller of callers) {
     const client = pinfold.withToken(caller.token as string)
     for (const desc of methods) {
-      for (const { verb, path, body } of restCalls(desc, place)) {
+      for (const { verb, path, body } of restCalls(desc, group)) {
         const answer = await client.call(verb, path, body)
         const context = `${verb} ${path} (${desc.name}) by ${caller.name}`
         judge(desc, caller, answer.status === 200 ? 0 : answer.body.code, `${context}: ${answer.text}`)
@@ -222,7 +222,7 @@ test('every list is empty for a caller without rights, and its total is 0', asyn
   })
   for (const { desc } of lists) {
     const key = [`${desc.parent.name}.${desc.name}`, desc.name].find((name) => name in pathsOfLists)
-    const path = key ? pathsOfLists[key] : restCalls(desc, place)[0]!.path
+    const path = key ? pathsOfLists[key] : restCalls(desc, group)[0]!.path
     if (path === undefined) continue
     const items = desc.output.fields.find((field) => field.fieldKind === 'list')!.jsonName
     const [unseen, seen] = [await stranger!.get(path), await owner!.get(path)]

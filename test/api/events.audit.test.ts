@@ -149,7 +149,7 @@ test('filters entries by actor, subject, type, time and scope, alone and combine
   assert.equal(all.length, 12)
   const times = all.map(({ createTime }) => createTime as string)
   const choices: Record<string, [query: string, fits: (entry: Json) => boolean][]> = {
-    place: [
+    scope: [
       ['', () => true],
       [`uidp.descendants_of=${orgs[0]}`, ({ group }) => group.startsWith(orgs[0])],
       [`uidp.children_of=${orgs[1]}`, ({ group }) => group === orgs[1]],

@@ -115,7 +115,7 @@ test('a subscription gets each event of its group and types once', async () => {
   const wanted: string[] = []
   await seed.repo(org.uid)
   const below = await seed.group(folder.uid)
-  for (const place of [folder, below, folder]) wanted.push((await seed.repo(place.uid)).uid)
+  for (const group of [folder, below, folder]) wanted.push((await seed.repo(group.uid)).uid)
   await operator.patch(`/registry/v2/repos/${wanted[0]}`, { description: 'of no type that is wanted' })
   await routed()
   assert.ok((await behind()) > 0)

@@ -27,13 +27,13 @@ async function stage() {
     return queues[0]!
   }
   const queue = async () => (await findQueue(app.db, id))!
-  return { pinfold, org, place: { subscription: id, node }, routed, queue }
+  return { pinfold, org, owned: { subscription: id, node }, routed, queue }
 }
 
 type Stage = Awaited<ReturnType<typeof stage>>
 
 /** A reader of a queue without a position. Each of its first progress reads misses an event that is routed meanwhile. */
-async function missed({ pinfold: { app, seed }, org, place, routed, queue }: Stage, times: number) {
+async function missed({ pinfold: { app, seed }, org, owned, routed, queue }: Stage, times: number) {
   await app.db.tx((tx) => tx.run(sql`UPDATE delivery_queues SET generation = generation + 1`))
   const seen = await queue()
   assert.equal(seen.behind, 0)
@@ -53,7 +53,7 @@ async function missed({ pinfold: { app, seed }, org, place, routed, queue }: Sta
       return row
     },
   } as typeof app.db
-  const reader: QueueReader = new QueueReader({ ...app, db }, place)
+  const reader: QueueReader = new QueueReader({ ...app, db }, owned)
   await reader.read(8, Date.now, async () => 16)
   return reader
 }
@@ -69,12 +69,12 @@ test('sends events that are routed while the position of a queue is being read',
 test('a queue keeps its position before events that its owner has not read', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
-  const { place, queue } = staged
+  const { owned, queue } = staged
   const reader = await missed(staged, 3)
   const { generation } = reader
   assert.equal(reader.checkpoint()!.position, (await queue()).behind)
   const results = createResults(staged.pinfold.app, node)
-  await results.release({ subscription: place.subscription, generation: generation! }, undefined, reader)
+  await results.release({ subscription: owned.subscription, generation: generation! }, undefined, reader)
   const { behind, owner } = await queue()
   assert.ok(behind > 0)
   assert.equal(owner, node)
@@ -85,17 +85,17 @@ const delivered = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 }
 const failed = { result: 'refused', status: 500, durationMs: 1, waitMs: 0 } as const
 
 /** Result of the first attempt for the first row of a subject: a failure with a retry. */
-function entryOf({ place }: Stage, subjectQueue: SubjectQueue): Entry {
+function entryOf({ owned }: Stage, subjectQueue: SubjectQueue): Entry {
   const { id: delivery, event, subject, createTime } = subjectQueue.rows[0]!
   const of = { event, subject, createTime }
-  return { ...place, delivery, event: of, outcome: failed, time: createTime, state: 0, nextTime: '' }
+  return { ...owned, delivery, event: of, outcome: failed, time: createTime, state: 0, nextTime: '' }
 }
 
 /** Stores a delivery like a replay of the event. */
-async function replay({ pinfold: { app }, place }: Stage, { event, subject }: { event: number; subject: string }) {
+async function replay({ pinfold: { app }, owned }: Stage, { event, subject }: { event: number; subject: string }) {
   await app.db.tx(async (tx) => {
     await lockRouting(tx)
-    await insertDeliveries(tx, [{ ...place, event, subject, createTime: new Date().toISOString() }])
+    await insertDeliveries(tx, [{ ...owned, event, subject, createTime: new Date().toISOString() }])
   })
 }
 
@@ -103,11 +103,11 @@ test('stores results of attempts once, also if the commit gets no answer', async
   for (const isCommitted of [true, false]) {
     const staged = await stage()
     await using _ = staged.pinfold
-    const { pinfold, org, place, routed } = staged
+    const { pinfold, org, owned, routed } = staged
     const { app, seed } = pinfold
     await seed.repo(org.uid)
     await routed()
-    const reader = new QueueReader(app, place)
+    const reader = new QueueReader(app, owned)
     await reader.read(8, Date.now, async () => 16)
     const [subjectQueue] = reader.subjectQueues.take(1, Date.now())
     const entry = entryOf(staged, subjectQueue!)
@@ -176,11 +176,11 @@ test('releases a queue whose lease is lost while a delivery is prepared', async 
 test('reads the replay of an event while the result of its first attempt is being stored', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
-  const { pinfold, org, place, routed, queue } = staged
+  const { pinfold, org, owned, routed, queue } = staged
   const { app, seed } = pinfold
   await seed.repo(org.uid)
   await routed()
-  const reader = new QueueReader(app, place)
+  const reader = new QueueReader(app, owned)
   const read = () => reader.read(8, Date.now, async () => 16)
   await read()
   const [subjectQueue] = reader.subjectQueues.take(1, Date.now())
@@ -197,12 +197,12 @@ test('reads the replay of an event while the result of its first attempt is bein
 test('does not read a delivery again while its result is being stored', async () => {
   const staged = await stage()
   await using _ = staged.pinfold
-  const { pinfold, org, place, routed, queue } = staged
+  const { pinfold, org, owned, routed, queue } = staged
   const { app, seed, operator } = pinfold
   const { uid } = await seed.repo(org.uid)
   for (let i = 1; i < subjectQueueRows; i++) await operator.patch(`/registry/v2/repos/${uid}`, { description: `${i}` })
   await routed()
-  const reader = new QueueReader(app, place)
+  const reader = new QueueReader(app, owned)
   const results = createResults(app, node)
   const read = () => reader.read(8, Date.now, async () => 16)
   await read()

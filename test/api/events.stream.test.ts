@@ -86,13 +86,13 @@ test('without a group, the proof names the highest group in which the caller can
   using some = await follow(viewer, repos)
   using one = await follow(viewer, `group=${folder}&${repos}`)
   const { uid } = await pinfold.seed.repo(folder)
-  for (const [stream, place] of [
+  for (const [stream, scope] of [
     [all, '/'],
     [some, org],
     [one, folder],
   ] as const) {
     await stream.until(() => subjects(stream).includes(uid))
-    await verifyDelivery(received(stream.events.at(-1)!), pinfold.url, place)
+    await verifyDelivery(received(stream.events.at(-1)!), pinfold.url, scope)
   }
 })
 

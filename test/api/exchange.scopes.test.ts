@@ -40,7 +40,7 @@ function capOf(issued: string): Json {
   const named = (mask: bigint) =>
     [...capabilities.values()].filter((one) => (one.mask & mask) !== 0n).map((c) => c.name)
   return Object.fromEntries(
-    Object.entries(claimsOf(issued).cap as Json).map(([place, bits]) => [place, named(decodeBits(bits)!).sort()]),
+    Object.entries(claimsOf(issued).cap as Json).map(([scope, bits]) => [scope, named(decodeBits(bits)!).sort()]),
   )
 }
 

@@ -12,7 +12,7 @@ import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { clientAt, secondNode } from '../support/nodes.ts'
 import { clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
-import { makePlace, startProcess } from '../support/process.ts'
+import { createStorage, startProcess } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 
 const skip = onPostgres ? false : 'an embedded database has one server'
@@ -211,10 +211,10 @@ test('servers divide shared limits among them, and only one server reports share
 })
 
 test('log lines of servers that share a database name the server', { skip }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const nodes: string[] = []
   for (let i = 0; i < 2; i++) {
-    await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'info' } })
+    await using server = await startProcess(storage, { env: { PINFOLD_LOG_LEVEL: 'info' } })
     await fetch(`${server.url}/iam/v2/groups`)
     server.kill('SIGTERM')
     await server.exited

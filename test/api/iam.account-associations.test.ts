@@ -318,9 +318,9 @@ test('the check reports a malformed or missing answer of a cloud as its result',
     awsStsUrl: clouds.url,
     azureLoginUrl: clouds.url,
   })
-  const place = (await guarded.seed.group()).uid
-  await guarded.operator.post(`${base}/${place}`, { name: 'x', amazon })
-  const refused = ok(await guarded.operator.post(`${base}/${place}:checkAccountAssociation`, { providerType: 2 }))
+  const scope = (await guarded.seed.group()).uid
+  await guarded.operator.post(`${base}/${scope}`, { name: 'x', amazon })
+  const refused = ok(await guarded.operator.post(`${base}/${scope}:checkAccountAssociation`, { providerType: 2 }))
   assert.deepEqual(
     [refused.reason, refused.message],
     ['UNREACHABLE', 'no response from AWS: the URL does not use https'],

@@ -205,10 +205,10 @@ async function checkTables({ app: { db } }: Pinfold): Promise<void> {
     )
     assert.equal(version_count, counted!.n)
     const values = { uid, name, create_time, update_time }
-    for (const place of JSON.parse(places) as string[]) {
-      add(totals, place)
+    for (const scope of JSON.parse(places) as string[]) {
+      add(totals, scope)
       for (const [key, value] of Object.entries(values))
-        keys.add(JSON.stringify([`artifacts.${key}`, place, value, uid, id]))
+        keys.add(JSON.stringify([`artifacts.${key}`, scope, value, uid, id]))
     }
     const text = name.toLowerCase()
     const within = (length: number, of: string) =>

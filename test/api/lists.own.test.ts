@@ -82,8 +82,8 @@ async function plantRules(): Promise<void> {
     const { uid: ended } = await post(`gateExceptions/${repo}`, exception)
     if (i === 1) await post(`gateExceptions/${ended}:revoke`, {})
     await post(`riskAcceptances/${repo}`, { vulnerability: `CVE-2020-${i}`, reason, expireTime: inDays(9 - i) })
-    const place = i === 0 ? repo : (await registry.seed.group(registry.org.uid, { name: `signers${i}` })).uid
-    await post(`vexSigners/${place}`, { name: `s${2 - i}`, publicKey: key, reason, expireTime: inDays(9) })
+    const scope = i === 0 ? repo : (await registry.seed.group(registry.org.uid, { name: `signers${i}` })).uid
+    await post(`vexSigners/${scope}`, { name: `s${2 - i}`, publicKey: key, reason, expireTime: inDays(9) })
   }
 }
 
@@ -131,7 +131,7 @@ async function plantPlans(): Promise<void> {
   }
   now += 40 * 86_400_000
   owner = await registry.as(operatorUid)
-  for (const place of [repo, org.uid, folder]) plan = (await post(`retentionPlans/${place}`, {})).uid
+  for (const scope of [repo, org.uid, folder]) plan = (await post(`retentionPlans/${scope}`, {})).uid
   await runDuty(app, sweepRetention)
 }
 

@@ -13,7 +13,7 @@ const associations = byGroup.get('accountAssociations')!
 
 let pinfold: Pinfold
 let issuer: FakeIssuer
-let places: Record<string, string>
+let groupUids: Record<string, string>
 /** The clock moves in steps, so several resources have the same time and orders by time have ties. */
 let ticks = 0
 const clock = () => new Date(Date.parse('2026-03-01T12:00:00.000Z') + 1000 * Math.floor(ticks++ / 20))
@@ -22,11 +22,11 @@ before(async () => {
   issuer = await startIssuer()
   pinfold = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true, clock })
   const { seed, operator } = pinfold
-  places = {}
+  groupUids = {}
   for (const path of ['a', 'b', 'a/one', 'a/two', 'a/one/deep']) {
-    const above = path.includes('/') ? places[path.slice(0, path.lastIndexOf('/'))]! : ''
+    const above = path.includes('/') ? groupUids[path.slice(0, path.lastIndexOf('/'))]! : ''
     const group = (await seed.group(above)).uid as string
-    places[path] = group
+    groupUids[path] = group
     await seed.association(group, { name: `name ${path.length % 3}` })
     for (let i = 0; i < 4; i++) await seed.invite(group, roleUids.viewer)
     if (above !== '') continue
@@ -36,7 +36,7 @@ before(async () => {
     }
   }
   for (const path of ['a', 'a/two'])
-    await operator.patch(`${associations.path}/${places[path]}`, { description: 'later' })
+    await operator.patch(`${associations.path}/${groupUids[path]}`, { description: 'later' })
 })
 after(async () => {
   await pinfold[Symbol.asyncDispose]()
@@ -44,7 +44,7 @@ after(async () => {
 })
 
 const parentOf = (uid: string) => uid.slice(0, Math.max(uid.lastIndexOf('/'), 0))
-const isBelow = (uid: string, place: string) => uid.startsWith(`${place}/`)
+const isBelow = (uid: string, scope: string) => uid.startsWith(`${scope}/`)
 const uidsOf = (nodes: readonly Node[], column = 'uid', desc = false) =>
   sorted(nodes, column, desc).map(({ uid }) => uid)
 
@@ -59,7 +59,7 @@ const isSeen = (kind: Kind, uid: string, groups: readonly string[]) =>
   groups.some((group) => isBelow(uid, group) || (kind === associations && uid === group))
 
 test('pages contain each item exactly once in each order, for all resources and for one scope', async () => {
-  const { a, b } = places as { a: string; b: string }
+  const { a, b } = groupUids as { a: string; b: string }
   for (const kind of rareKinds) {
     const nodes = await nodesOf(pinfold, kind)
     assert.ok(nodes.length >= 5, kind.plural)
@@ -82,7 +82,7 @@ test('pages contain each item exactly once in each order, for all resources and 
 })
 
 test('merges resources of all groups of the caller into one order', async () => {
-  const groups = [places['a/one']!, places['a/two']!, places.b!]
+  const groups = [groupUids['a/one']!, groupUids['a/two']!, groupUids.b!]
   const member = await memberOf(...groups)
   for (const kind of rareKinds) {
     const visible = (await nodesOf(pinfold, kind)).filter(({ uid }) => isSeen(kind, uid, groups))
@@ -95,9 +95,9 @@ test('merges resources of all groups of the caller into one order', async () => 
       const listed = ok(await member.get(`${kind.path}?uidp.ids=${uid}`))[kind.plural] as Json[]
       assert.equal(listed.length, isSeen(kind, uid, groups) ? 1 : 0, `${kind.plural} ${uid}`)
     }
-    assertDenied(await member.get(`${kind.path}?uidp.children_of=${places.a}`))
-    assertDenied(await member.get(`${kind.path}?uidp.descendants_of=${places.a}/${'0'.repeat(16)}`))
-    const missing = `${places.b}/${'0'.repeat(16)}`
+    assertDenied(await member.get(`${kind.path}?uidp.children_of=${groupUids.a}`))
+    assertDenied(await member.get(`${kind.path}?uidp.descendants_of=${groupUids.a}/${'0'.repeat(16)}`))
+    const missing = `${groupUids.b}/${'0'.repeat(16)}`
     assertNotFound(await member.get(`${kind.path}?uidp.descendants_of=${missing}`), 'iam.pinfold.dev/Group', missing)
     assertInvalid(await member.get(`${kind.path}?uidp.descendants_of=x`), 'uidp.descendants_of')
   }
@@ -109,7 +109,7 @@ test('refuses a page token of another list, order or filter', async () => {
     const follow = (query: string) => pinfold.operator.get(`${kind.path}?page_token=${nextPageToken}&${query}`)
     ok(await follow('page_size=2'))
     assertInvalid(await follow('order_by=created_at asc'), 'page_token')
-    assertInvalid(await follow(`uidp.descendants_of=${places.a}`), 'page_token')
+    assertInvalid(await follow(`uidp.descendants_of=${groupUids.a}`), 'page_token')
     assertInvalid(await pinfold.operator.get(`${kind.path}?page_size=-1`), 'page_size')
     const skipped = ok(await pinfold.operator.get(`${kind.path}?skip=3&order_by=uid`))
     assert.deepEqual(
@@ -121,11 +121,11 @@ test('refuses a page token of another list, order or filter', async () => {
 
 test('accepts the uid of each resource as the scope ancestors_of', async () => {
   for (const kind of rareKinds.filter((one) => one !== associations)) {
-    const { uid } = (await nodesOf(pinfold, kind)).find((node) => isBelow(node.uid, places.b!))!
+    const { uid } = (await nodesOf(pinfold, kind)).find((node) => isBelow(node.uid, groupUids.b!))!
     const { groups } = ok(await pinfold.operator.get(`/iam/v2/groups?uidp.ancestors_of=${uid}`))
     assert.deepEqual(
       (groups as Json[]).map((group) => group.uid),
-      [places.b],
+      [groupUids.b],
       kind.plural,
     )
   }

@@ -12,7 +12,7 @@ const [groups, identities, roles, bindings, repos] = kinds as [Kind, Kind, Kind,
 const missing = '0123456789abcdef'
 
 let pinfold: Pinfold
-let places: Record<string, string>
+let groupUids: Record<string, string>
 let nodes: Map<Kind, Node[]>
 
 /** A client, and the groups in which it can list a kind of resource. An empty text means all groups. */
@@ -21,9 +21,9 @@ let viewers: Viewer[]
 
 before(async () => {
   pinfold = await startPinfold()
-  places = await plantTree(pinfold, { repos: 6, others: 4 })
-  const { a, b } = places as { a: string; b: string }
-  const [one, two, deep] = [places['a/one']!, places['a/two']!, places['a/one/deep']!]
+  groupUids = await plantTree(pinfold, { repos: 6, others: 4 })
+  const { a, b } = groupUids as { a: string; b: string }
+  const [one, two, deep] = [groupUids['a/one']!, groupUids['a/two']!, groupUids['a/one/deep']!]
   const person = async (name: string, bound: [group: string, role: string][], sees: Viewer['sees']) => {
     const { uid } = await pinfold.seed.person()
     for (const [group, role] of bound) await pinfold.seed.binding(group, uid, role)
@@ -60,15 +60,15 @@ before(async () => {
 after(() => pinfold[Symbol.asyncDispose]())
 
 const parentOf = (uid: string) => (uid.includes('/') ? uid.slice(0, uid.lastIndexOf('/')) : '')
-const isBelow = (uid: string, place: string) => place === '' || uid.startsWith(`${place}/`)
-const isAtOrBelow = (uid: string, place: string) => uid === place || isBelow(uid, place)
+const isBelow = (uid: string, scope: string) => scope === '' || uid.startsWith(`${scope}/`)
+const isAtOrBelow = (uid: string, scope: string) => uid === scope || isBelow(uid, scope)
 const list = (kind: Kind, query: string, client = pinfold.operator) => client.get(`${kind.path}?page_size=200&${query}`)
 const uidsIn = (kind: Kind, { body }: Answer) => (body[kind.plural] as Json[]).map(({ uid }) => uid as string)
 
 function isVisible(kind: Kind, uid: string, viewer: Viewer): boolean {
   const seen = viewer.sees(kind)
   if (kind === roles && parentOf(uid) === '') return seen.length > 0
-  return seen.some((place) => isBelow(uid, place) || (kind === groups && uid === place))
+  return seen.some((scope) => isBelow(uid, scope) || (kind === groups && uid === scope))
 }
 
 function assertLists(kind: Kind, answer: Answer, expected: readonly Node[], what: string): void {
@@ -102,7 +102,7 @@ function queryOf(filter: Filter): string {
 function combinations(kind: Kind): Filter[] {
   const all = nodes.get(kind)!.map(({ uid }) => uid)
   const some = all.filter((_, i) => i % 3 === 0)
-  const [a, one, deep, two] = [places.a!, places['a/one']!, places['a/one/deep']!, places['a/two']!]
+  const [a, one, deep, two] = [groupUids.a!, groupUids['a/one']!, groupUids['a/one/deep']!, groupUids['a/two']!]
   const found: Filter[] = []
   for (const ancestors_of of ['', deep])
     for (const descendants_of of ['', a, one])
@@ -123,7 +123,7 @@ for (const [index, name] of names.entries()) {
         const what = `${viewer.name}: ${kind.plural}?${queryOf(filter)}`
         const answer = await list(kind, queryOf(filter), viewer.client)
         const named = [filter.ancestors_of, filter.descendants_of, filter.children_of].filter((uid) => uid !== '')
-        if (named.every((uid) => viewer.sees(kind).some((place) => isAtOrBelow(uid, place) || place === ''))) {
+        if (named.every((uid) => viewer.sees(kind).some((scope) => isAtOrBelow(uid, scope) || scope === ''))) {
           const expected = visible.filter(({ uid }) => matches(uid, filter))
           assertLists(kind, answer, expected, what)
         } else assert.equal(refusalOf(answer).code, 7, what)
@@ -140,18 +140,18 @@ test('without access a group is denied; with access a missing group is NOT_FOUND
       for (const uid of [
         'x',
         '/',
-        `${places.a}/`,
-        `${places.a}/x`,
-        places.a!.toUpperCase(),
-        `${places.a},${places.b}`,
+        `${groupUids.a}/`,
+        `${groupUids.a}/x`,
+        groupUids.a!.toUpperCase(),
+        `${groupUids.a},${groupUids.b}`,
       ]) {
         assertInvalid(await by(uid), `uidp.${filter}`)
       }
-      for (const uid of [places.b!, `${places.b}/${missing}`, 'f'.repeat(40)]) assertDenied(await by(uid))
-      assertNotFound(await by(`${places.a}/${missing}`), 'iam.pinfold.dev/Group', `${places.a}/${missing}`)
-      assert.equal((await by(places.a!)).status, 200)
+      for (const uid of [groupUids.b!, `${groupUids.b}/${missing}`, 'f'.repeat(40)]) assertDenied(await by(uid))
+      assertNotFound(await by(`${groupUids.a}/${missing}`), 'iam.pinfold.dev/Group', `${groupUids.a}/${missing}`)
+      assert.equal((await by(groupUids.a!)).status, 200)
     }
-    const elsewhere = nodes.get(kind)!.find(({ uid }) => isBelow(uid, places.b!))!
+    const elsewhere = nodes.get(kind)!.find(({ uid }) => isBelow(uid, groupUids.b!))!
     assertLists(kind, await list(kind, `uidp.ids=${elsewhere.uid}`, member), [], kind.plural)
     assertLists(kind, await list(kind, `uidp.ids=${elsewhere.uid}`), [elsewhere], kind.plural)
     assertInvalid(await list(kind, `uidp.ids=${elsewhere.uid}&uidp.ids=x`, member), 'uidp.ids')
@@ -159,7 +159,7 @@ test('without access a group is denied; with access a missing group is NOT_FOUND
 })
 
 test('returns NOT_FOUND for descendants of a repository or an identity, and lists their ancestors', async () => {
-  const chain = [places.a!, places['a/one']!, places['a/one/deep']!]
+  const chain = [groupUids.a!, groupUids['a/one']!, groupUids['a/one/deep']!]
   const expected = nodes.get(groups)!.filter(({ uid }) => chain.includes(uid))
   for (const kind of [repos, identities, roles, bindings]) {
     const { uid } = nodes.get(kind)!.find((node) => parentOf(node.uid) === chain[2])!
@@ -170,12 +170,12 @@ test('returns NOT_FOUND for descendants of a repository or an identity, and list
 })
 
 test('a group is not in its own descendants, but is listed for members with permission', async () => {
-  const one = places['a/one']!
+  const one = groupUids['a/one']!
   const nested = viewers[3]!.client
   assert.ok(!uidsIn(groups, await list(groups, `uidp.descendants_of=${one}`, nested)).includes(one))
   assert.ok(uidsIn(groups, await list(groups, '', nested)).includes(one))
   assert.deepEqual(uidsIn(groups, await list(groups, `uidp.ancestors_of=${one}`, nested)), [])
-  assert.deepEqual(uidsIn(groups, await list(groups, `uidp.ancestors_of=${places['a/one/deep']}`, nested)), [one])
+  assert.deepEqual(uidsIn(groups, await list(groups, `uidp.ancestors_of=${groupUids['a/one/deep']}`, nested)), [one])
 })
 
 test('only organizations and built-in roles have no parent', async () => {
@@ -184,8 +184,8 @@ test('only organizations and built-in roles have no parent', async () => {
     for (const kind of kinds) assert.deepEqual(rootsOf(kind, await list(kind, 'uidp.in_root=true', client)), [])
   }
   const everything = await list(groups, 'uidp.in_root=true')
-  assert.deepEqual(new Set(uidsIn(groups, everything)), new Set([places.a, places.b]))
-  assert.deepEqual(uidsIn(groups, await list(groups, 'uidp.in_root=true', viewers[2]!.client)), [places.b])
+  assert.deepEqual(new Set(uidsIn(groups, everything)), new Set([groupUids.a, groupUids.b]))
+  assert.deepEqual(uidsIn(groups, await list(groups, 'uidp.in_root=true', viewers[2]!.client)), [groupUids.b])
   const builtIn = nodes.get(roles)!.filter(({ uid }) => !uid.includes('/'))
   assert.ok(builtIn.length > 10)
   for (const viewer of viewers) {
@@ -204,20 +204,20 @@ test('accepts uids repeated or separated by commas, and counts each once', async
   ]) {
     assertLists(repos, await list(repos, query), [first, second], query)
   }
-  const many = Array.from({ length: 150 }, () => `${places.a}/${randomBytes(8).toString('hex')}`)
+  const many = Array.from({ length: 150 }, () => `${groupUids.a}/${randomBytes(8).toString('hex')}`)
   assertLists(repos, await list(repos, `uidp.ids=${[...many, first.uid].join(',')}`), [first], 'many')
 })
 
 test('a name filter is exact, and combines with other filters by AND', async () => {
   for (const kind of [groups, identities, roles, repos]) {
-    const name = nodes.get(kind)!.find(({ uid }) => parentOf(uid) === places.a!)!.name!
+    const name = nodes.get(kind)!.find(({ uid }) => parentOf(uid) === groupUids.a!)!.name!
     for (const viewer of viewers) {
       const visible = nodes.get(kind)!.filter(({ uid }) => isVisible(kind, uid, viewer))
       const expected = visible.filter((node) => node.name === name)
       assertLists(kind, await list(kind, `name=${name}`, viewer.client), expected, `${viewer.name} ${kind.plural}`)
     }
-    const below = nodes.get(kind)!.filter((node) => node.name === name && isBelow(node.uid, places['a/one']!))
-    assertLists(kind, await list(kind, `name=${name}&uidp.descendants_of=${places['a/one']}`), below, kind.plural)
+    const below = nodes.get(kind)!.filter((node) => node.name === name && isBelow(node.uid, groupUids['a/one']!))
+    assertLists(kind, await list(kind, `name=${name}&uidp.descendants_of=${groupUids['a/one']}`), below, kind.plural)
     for (const other of [name.toUpperCase(), name.slice(0, -1), `${name}0`, '%25', '_', '*']) {
       assertLists(kind, await list(kind, `name=${other}`), [], `${kind.plural} ${other}`)
     }
@@ -252,7 +252,10 @@ test('filtered lists support each order', async () => {
 
 test('filters identities by the kind of their relationship', async () => {
   const aws = { awsAccount: '123456789012', arn: 'arn:aws:iam::123456789012:role/x' }
-  const made = await pinfold.operator.post(`${identities.path}/${places['b/one']}`, { name: 'aws', awsIdentity: aws })
+  const made = await pinfold.operator.post(`${identities.path}/${groupUids['b/one']}`, {
+    name: 'aws',
+    awsIdentity: aws,
+  })
   assert.equal(made.status, 200, made.text)
   const total = async (type: string) =>
     Number(
@@ -272,7 +275,7 @@ test('filters identities by the kind of their relationship', async () => {
 
 test('filters role bindings by identity, group and role', async () => {
   const all = nodes.get(bindings)!
-  const one = all.find(({ uid }) => parentOf(uid) === places['a/one'])!
+  const one = all.find(({ uid }) => parentOf(uid) === groupUids['a/one'])!
   const columns = { identity: 'identity_uid', group: 'parent_uid', role: 'role_uid' }
   const members = Object.entries(columns)
   for (let chosen = 1; chosen < 8; chosen++) {
@@ -283,15 +286,15 @@ test('filters role bindings by identity, group and role', async () => {
     assertLists(bindings, await list(bindings, query), expected, query)
   }
   for (const name of Object.keys(columns)) assertInvalid(await list(bindings, `${name}=x`), name)
-  assertLists(bindings, await list(bindings, `group=${places.b}`, viewers[1]!.client), [], 'a group elsewhere')
+  assertLists(bindings, await list(bindings, `group=${groupUids.b}`, viewers[1]!.client), [], 'a group elsewhere')
 })
 
 test('a token narrowed to a group lists only resources of this group', async () => {
-  const narrowed = await pinfold.as(operatorUid, { cap: { [places['a/two']!]: [1605] } })
-  const expected = nodes.get(repos)!.filter(({ uid }) => isBelow(uid, places['a/two']!))
+  const narrowed = await pinfold.as(operatorUid, { cap: { [groupUids['a/two']!]: [1605] } })
+  const expected = nodes.get(repos)!.filter(({ uid }) => isBelow(uid, groupUids['a/two']!))
   assertLists(repos, await list(repos, '', narrowed), expected, 'narrowed')
   assertLists(groups, await list(groups, '', narrowed), [], 'narrowed groups')
-  assertDenied(await list(repos, `uidp.children_of=${places.a}`, narrowed))
+  assertDenied(await list(repos, `uidp.children_of=${groupUids.a}`, narrowed))
 })
 
 test('refuses to list without a credential', async () => {

@@ -9,14 +9,14 @@ const repoKind = kinds.at(-1)!
 const day = 24 * 60 * 60 * 1000
 
 let pinfold: Pinfold
-let places: Record<string, string>
+let groupUids: Record<string, string>
 /** The clock moves in steps. Several resources have the same time, and orders by time have ties. */
 let ticks = 0
 const clock = () => new Date(Date.parse('2026-03-01T12:00:00.000Z') + 1000 * Math.floor(ticks++ / 100))
 
 before(async () => {
   pinfold = await startPinfold({ clock })
-  places = await plantTree(pinfold, { repos: 50, others: 12 })
+  groupUids = await plantTree(pinfold, { repos: 50, others: 12 })
   const repos = await nodesOf(pinfold, repoKind)
   await Promise.all(
     repos
@@ -66,8 +66,8 @@ test('a page has 50 items by default, and at most 200', async () => {
 test('pages contain each item exactly once in each order, with equal items ordered by uid', async () => {
   const scopes: Record<string, (uid: string) => boolean> = {
     '': () => true,
-    [`uidp.descendants_of=${places.a}`]: (uid) => uid.startsWith(`${places.a}/`),
-    [`uidp.children_of=${places['a/one']}`]: (uid) => uid.slice(0, uid.lastIndexOf('/')) === places['a/one'],
+    [`uidp.descendants_of=${groupUids.a}`]: (uid) => uid.startsWith(`${groupUids.a}/`),
+    [`uidp.children_of=${groupUids['a/one']}`]: (uid) => uid.slice(0, uid.lastIndexOf('/')) === groupUids['a/one'],
   }
   for (const kind of kinds) {
     const nodes = await nodesOf(pinfold, kind)
@@ -88,7 +88,7 @@ test('pages contain each item exactly once in each order, with equal items order
 })
 
 test('a caller with access to several groups gets one merged order', async () => {
-  const groups = [places['a/one/deep']!, places['a/two']!, places.b!]
+  const groups = [groupUids['a/one/deep']!, groupUids['a/two']!, groupUids.b!]
   const member = await memberOf(...groups)
   for (const kind of kinds) {
     const builtIn = (uid: string) => kind.table === 'roles' && !uid.includes('/')
@@ -212,23 +212,23 @@ test('accepts a known field with an optional direction as the order', async () =
 })
 
 test('a page token is valid only for its method, order, filters and caller', async () => {
-  const query = `order_by=name&uidp.descendants_of=${places.a}&page_size=5`
+  const query = `order_by=name&uidp.descendants_of=${groupUids.a}&page_size=5`
   const token = (await list(query)).body.nextPageToken
-  const member = await memberOf(places.a!)
+  const member = await memberOf(groupUids.a!)
   const others = [
-    `order_by=name desc&uidp.descendants_of=${places.a}`,
-    `uidp.descendants_of=${places.a}`,
-    `order_by=created_at&uidp.descendants_of=${places.a}`,
+    `order_by=name desc&uidp.descendants_of=${groupUids.a}`,
+    `uidp.descendants_of=${groupUids.a}`,
+    `order_by=created_at&uidp.descendants_of=${groupUids.a}`,
     'order_by=name',
-    `order_by=name&uidp.descendants_of=${places['a/one']}`,
-    `order_by=name&uidp.children_of=${places.a}`,
-    `order_by=name&uidp.descendants_of=${places.a}&name=node1`,
+    `order_by=name&uidp.descendants_of=${groupUids['a/one']}`,
+    `order_by=name&uidp.children_of=${groupUids.a}`,
+    `order_by=name&uidp.descendants_of=${groupUids.a}&name=node1`,
   ]
   for (const other of others) assertInvalid(await list(`${other}&page_token=${token}`), 'page_token')
   assertInvalid(await list(`${query}&page_token=${token}`, member), 'page_token')
   assertInvalid(await list(`${query}&page_token=${token}`, pinfold.operator, kinds[0]), 'page_token')
 
-  const same = `orderBy=name asc&uidp.descendantsOf=${places.a}&pageSize=9`
+  const same = `orderBy=name asc&uidp.descendantsOf=${groupUids.a}&pageSize=9`
   assert.equal(uidsOf((await list(`${same}&pageToken=${token}`)).body).length, 9)
 })
 
@@ -290,7 +290,7 @@ test('accepts parameters in snake case and camel case, but refuses the same para
   const second = await list(`pageSize=3&orderBy=name&pageToken=${camel.body.nextPageToken}`)
   assert.deepEqual(uidsOf(second.body), (await expectedRepos('name')).slice(3, 6))
   const total = async (query: string) => (await list(query)).body.totalCount
-  assert.equal(await total(`uidp.childrenOf=${places.b}`), await total(`uidp.children_of=${places.b}`))
+  assert.equal(await total(`uidp.childrenOf=${groupUids.b}`), await total(`uidp.children_of=${groupUids.b}`))
   assert.equal(await total('uidp.inRoot=true'), await total('uidp.in_root=true'))
   assertInvalid(await list('page_size=3&pageSize=3'), 'page_size')
   assertInvalid(await list('page_sizes=3'), 'page_sizes')

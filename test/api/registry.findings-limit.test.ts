@@ -163,13 +163,13 @@ test('reports findings as resolved if they are withdrawn just before the image i
     const withdrawn = more.map((one) => ({ ...one, withdrawTime: '2026-03-08T00:00:00.000Z' }))
     await putRecords({ app }, run, withdrawn)
     // The package list is counted before the queued comparison of its package.
-    const item = { kind: 'package', place: '', item: packageItem(ecosystem, 'big') } as const
+    const item = { kind: 'package', organization: '', item: packageItem(ecosystem, 'big') } as const
     await app.db.tx(async (tx) => {
       await tx.run(sql`DELETE FROM match_queue`)
       const over = await tx.all<{ id: number }>(sql`SELECT id FROM component_lists WHERE over_limit = 1`)
       assert.ok(over.length > 0)
       for (const { id } of over) await setWithin(tx, Number(id), now.toISOString())
-      const lists = over.map(({ id }) => ({ kind: 'list', place: '', item: String(id) }) as const)
+      const lists = over.map(({ id }) => ({ kind: 'list', organization: '', item: String(id) }) as const)
       await queueMatches(tx, lists, now.toISOString())
     })
     await runDuty(app, matchPackages)

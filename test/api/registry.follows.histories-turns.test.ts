@@ -27,8 +27,8 @@ async function followed(there: TestUpstream, tags: number): Promise<string> {
   const names = Array.from({ length: tags }, (_, i) => `1.${i}`)
   for (const name of names) there.move(name, name)
   const name = `turns-${count++}`
-  const place = { name, url: there.url, requestsPerSecond: 1 }
-  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, place))
+  const settings = { name, url: there.url, requestsPerSecond: 1 }
+  const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, settings))
   const repo = (await seed.repo(org.uid, { name })).uid as string
   const follow = { upstreamUid: upstream.uid, path: 'app', tags: names }
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, follow))

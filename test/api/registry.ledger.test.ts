@@ -31,7 +31,7 @@ const erase = (repoUid: string, client = operator) => client.post('/control/v1/l
 const historyAt = (name: string) => reader.get(`/v2/${name}/_svc/history/latest`)
 const digestsAt = async (name: string): Promise<string[]> =>
   ok(await historyAt(name)).history.map(({ digest }: Json) => digest)
-const member = async (place: string, role: string) => pinfold.as((await pinfold.seed.member(place, role)).uid)
+const member = async (scope: string, role: string) => pinfold.as((await pinfold.seed.member(scope, role)).uid)
 
 let orgs = 0
 /** Creates an organization with a repo `app`, whose tag `latest` points to the image `first`. */

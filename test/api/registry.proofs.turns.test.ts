@@ -93,7 +93,7 @@ test('an import delays the log entry of a tag update only if it is for the same 
   const count = async (): Promise<number> =>
     (await pinfold.app.db.get<{ n: number }>(sql`SELECT CAST(count(*) AS INTEGER) AS n FROM ledger_pending`))!.n
   assert.equal(await count(), 6000)
-  const placeOf = async (repo: string, tag: string) => {
+  const positionOf = async (repo: string, tag: string) => {
     const { text } = await pinfold.operator.get(`/ledger/${organization}/repos/${repo}/tags/${tag}/proof`)
     const [proof] = parseProofs(text) ?? []
     return proof && parseEntry(JSON.parse(proof.extra.toString()).entry)?.seq
@@ -111,7 +111,7 @@ test('an import delays the log entry of a tag update only if it is for the same 
     assert.ok(before - (await count()) <= 400)
     await signLogs(pinfold.app, withoutLease(pinfold.app))
     for (const [repo, tag, seq] of moved)
-      assert.equal(await placeOf(repo, tag), seq, `${repo} ${tag} in round ${round}`)
+      assert.equal(await positionOf(repo, tag), seq, `${repo} ${tag} in round ${round}`)
   }
   assert.ok((await count()) > 4500)
 })

@@ -62,8 +62,8 @@ async function finish({ app }: TestRegistry): Promise<void> {
 }
 
 test('a large repository disappears at once, and its name can be used again during the deletion', async () => {
-  await using place = await scene()
-  const { registry, uid, ledger } = place
+  await using fixture = await scene()
+  const { registry, uid, ledger } = fixture
   const { operator, pusher, puller, org, app } = registry
   const tag = (await app.db.get<{ uid: string }>(sql`SELECT uid FROM tags WHERE name = 'v7'`))!
   assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
@@ -116,8 +116,8 @@ test('a large repository disappears at once, and its name can be used again duri
 })
 
 test('the next node completes the deletion of a large repository after a node was killed', async () => {
-  await using place = await scene()
-  const { registry, uid, ledger } = place
+  await using fixture = await scene()
+  const { registry, uid, ledger } = fixture
   const { app, operator } = registry
   assert.equal((await operator.delete(`/registry/v2/repos/${uid}`)).status, 200)
   const [removal] = await openRemovals(app.db)
@@ -135,8 +135,8 @@ test('the next node completes the deletion of a large repository after a node wa
 })
 
 test('deleting parts that are already gone takes few transactions while the rest is deleted', async () => {
-  await using place = await scene()
-  const { registry, uid } = place
+  await using fixture = await scene()
+  const { registry, uid } = fixture
   const { app, operator, pusher } = registry
   const blobs = 300
   for (let i = 0; i < blobs; i++) await pusher.pushBlob(name, `blob ${i}`)

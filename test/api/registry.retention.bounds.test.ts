@@ -154,9 +154,9 @@ test('a change clears cached rules only of its organization, and reads in a tran
   let now = 0
   const { reader, seen } = counting()
   const cache = createContentRulesCache(reader, () => now)
-  const asked = async (place: string, by: Reader = reader): Promise<number> => {
+  const asked = async (scope: string, by: Reader = reader): Promise<number> => {
     seen.statements = 0
-    assert.equal((await cache.of(by, place)).rules.length, 1)
+    assert.equal((await cache.of(by, scope)).rules.length, 1)
     return seen.statements
   }
   assert.deepEqual([await asked(one.org), await asked(other.org)], [6, 6])

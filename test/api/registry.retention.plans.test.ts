@@ -31,12 +31,12 @@ const work = () => runDuty(app, sweepRetention)
 
 const other = (await registry.seed.group('', { name: 'plans' })).uid
 const folders: string[] = []
-const places: string[] = []
-for (let i = 0; i < 20; i++) places.push((await registry.seed.group(other, { name: `p${i}` })).uid)
+const otherFolders: string[] = []
+for (let i = 0; i < 20; i++) otherFolders.push((await registry.seed.group(other, { name: `p${i}` })).uid)
 for (let i = 0; i < 10; i++) folders.push((await registry.seed.group(org.uid, { name: `f${i}` })).uid)
 let used = 0
 /** A folder of its own for each test, with one repo to push to. */
-function place(): { folder: string; name: string; repo: () => Promise<string> } {
+function nextFolder(): { folder: string; name: string; repo: () => Promise<string> } {
   const folder = folders[used]!
   const repo = async () => ok(await owner.get(`/registry/v2/repos?uidp.children_of=${folder}`)).repos[0].uid
   return { folder, name: `acme/f${used++}/app`, repo }
@@ -63,7 +63,7 @@ async function apply(uid: string): Promise<Json> {
 const sorted = (digests: readonly Json[]): string[] => digests.map(({ digest }) => digest).sort()
 
 test('a plan lists deletions with reason and size, and deletes only these, when it is applied', async () => {
-  const { folder, name, repo } = place()
+  const { folder, name, repo } = nextFolder()
   const { uid: byDate } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
   const { uid: byCount } = await rule(folder, { tags: ['nightly'], keepLast: 1 })
   let client = await pushing()
@@ -108,7 +108,7 @@ test('a plan lists deletions with reason and size, and deletes only these, when 
 })
 
 test('keeps parts of a kept image, and deletes parts of a deleted image after it', async () => {
-  const { folder, name } = place()
+  const { folder, name } = nextFolder()
   await rule(folder, { tags: ['v*'], keepDaysAfter: 1, untaggedDays: 1 })
   let client = await pushing()
   const [shared, alone, stray] = [
@@ -135,7 +135,7 @@ test('keeps parts of a kept image, and deletes parts of a deleted image after it
 })
 
 test('deletes a part without its own rule together with its manifest', async () => {
-  const { folder, name } = place()
+  const { folder, name } = nextFolder()
   await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
   const client = await pushing()
   const child = await client.pushImage(name)
@@ -154,7 +154,7 @@ test('deletes a part without its own rule together with its manifest', async () 
 })
 
 test('a plan keeps manifests that were tagged, held, listed or protected after its creation', async () => {
-  const { folder, name } = place()
+  const { folder, name } = nextFolder()
   const { uid: ruleUid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
   let client = await pushing()
   const images = []
@@ -183,7 +183,7 @@ test('a plan keeps manifests that were tagged, held, listed or protected after i
 })
 
 test('a plan keeps manifests that were requested within the last hour, because a push can depend on them', async () => {
-  const { folder, name } = place()
+  const { folder, name } = nextFolder()
   await rule(folder, { untaggedDays: 1 })
   const client = await pushing()
   const [asked, other] = [await client.pushImage(name), await client.pushImage(name)]
@@ -202,7 +202,7 @@ test('a plan keeps manifests that were requested within the last hour, because a
 test('keeps an image requested 59 minutes ago, also across midnight, and deletes one requested 61 minutes ago', async () => {
   const minute = 60_000
   for (const requestedAt of ['T12:00:00.000Z', 'T23:30:00.000Z']) {
-    const { folder, name } = place()
+    const { folder, name } = nextFolder()
     await rule(folder, { untaggedDays: 1 })
     const { digest } = await (await pushing()).pushImage(name)
     now = Date.parse(new Date(now + 3 * day).toISOString().slice(0, 10) + requestedAt)
@@ -217,7 +217,7 @@ test('keeps an image requested 59 minutes ago, also across midnight, and deletes
 })
 
 test('DRY_RUN lists deletions without deleting; rules in OFF, and no rules, list and delete nothing', async () => {
-  const { folder, name } = place()
+  const { folder, name } = nextFolder()
   let client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
   now += 1000
@@ -240,7 +240,7 @@ test('DRY_RUN lists deletions without deleting; rules in OFF, and no rules, list
 
 test('lists plans in pages, limits them per organization, and lets them expire', async () => {
   const post = (path: string) => operator.post(`/registry/v2/retentionPlans/${path}`, {})
-  for (const place of places) ok(await post(place))
+  for (const folder of otherFolders) ok(await post(folder))
   const refused = await post(other)
   assertError(refused, 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
   assert.equal(refused.body.details[0].metadata.limit, '20')
@@ -249,8 +249,8 @@ test('lists plans in pages, limits them per organization, and lets them expire',
     await operator.get(`/registry/v2/retentionPlans?scopeUid=${other}&pageSize=15&pageToken=${page.nextPageToken}`),
   )
   assert.deepEqual([page.retentionPlans.length, rest.retentionPlans.length, rest.nextPageToken], [15, 5, ''])
-  const again = ok(await post(places[3]!))
-  assert.equal((await post(other)).status, 429, 'a new plan for a place takes the place of the last one')
+  const again = ok(await post(otherFolders[3]!))
+  assert.equal((await post(other)).status, 429, 'a new plan replaces the last one of the same scope')
   const { uid } = again
   now += 7 * day
   const late = await operator.post(`/registry/v2/retentionPlans/${uid}:apply`, {})
@@ -261,7 +261,7 @@ test('lists plans in pages, limits them per organization, and lets them expire',
 })
 
 test('creates and applies a plan with many manifests in batches, and lists it in pages', async () => {
-  const { folder, name, repo } = place()
+  const { folder, name, repo } = nextFolder()
   await rule(folder, { untaggedDays: 1 })
   const client = await pushing()
   const index = await client.pushManifest(name, indexOf([await client.pushImage(name)]))
@@ -295,7 +295,7 @@ test('creates and applies a plan with many manifests in batches, and lists it in
 })
 
 test('a plan requires an existing scope, and permission to manage its rules', async () => {
-  const { folder } = place()
+  const { folder } = nextFolder()
   const nobody = callerOf(registry.pusher.uid)
   assert.equal((await nobody.post(`/registry/v2/retentionPlans/${folder}`, {})).body.code, 7)
   assert.equal((await owner.post(`/registry/v2/retentionPlans/${newUid(folder)}`, {})).body.code, 5)

@@ -159,8 +159,8 @@ function letGo({ images, stays }: World, rules: readonly Retention[]): string[] 
 async function judged({ repo, images }: World, rules: readonly Retention[]): Promise<string[]> {
   const { db, clock } = pinfold.app
   const times = { createTime: '', updateTime: '' }
-  const placed = rules.map((says) => ({ uid: newUid(repo.uid), scopeUid: repo.uid, says, ...times }))
-  const contentRules = toContentRules({ rules: placed, tagRules: [], holds: [], quarantined: [] })
+  const scoped = rules.map((says) => ({ uid: newUid(repo.uid), scopeUid: repo.uid, says, ...times }))
+  const contentRules = toContentRules({ rules: scoped, tagRules: [], holds: [], quarantined: [] })
   const judging = new DeletionDecisions(
     new RetentionSearch(db, contentRulesAt(contentRules, repo.uid), repo, clock().toISOString()),
   )

@@ -14,7 +14,7 @@ before(async () => {
 after(() => pinfold[Symbol.asyncDispose]())
 
 /** Creates one rule of each kind on the repository or group. */
-async function say(place: string): Promise<void> {
+async function say(scope: string): Promise<void> {
   const { operator } = pinfold
   const bodies: Record<string, Json> = {
     gates: { name: 'gate', vulnerabilities: { leastSeverity: 'HIGH' } },
@@ -24,7 +24,7 @@ async function say(place: string): Promise<void> {
     retentionRules: { name: 'rule', tags: ['v*'], keepDaysAfter: 3, mode: 'DRY_RUN' },
     tagRules: { name: 'tags', tags: ['v*'], immutable: true },
   }
-  for (const [path, body] of Object.entries(bodies)) ok(await operator.post(`/registry/v2/${path}/${place}`, body))
+  for (const [path, body] of Object.entries(bodies)) ok(await operator.post(`/registry/v2/${path}/${scope}`, body))
 }
 
 async function listed(org: string): Promise<Json> {
@@ -44,7 +44,7 @@ test('deleting a repository deletes its rules and admission policies, and ends i
   const org = (await seed.group('', { name: 'acme' })).uid as string
   const repo = (await seed.repo(org, { name: 'app' })).uid as string
   const other = (await seed.repo(org, { name: 'other' })).uid as string
-  for (const place of [org, repo, other]) await say(place)
+  for (const scope of [org, repo, other]) await say(scope)
   assert.equal((await listed(org)).gates.length, 3)
   ok(await operator.delete(`/registry/v2/repos/${repo}`))
   const left = await listed(org)

@@ -95,12 +95,12 @@ test('a page scans at most ten thousand names, and the next page continues after
 
 test('denies callers without permission to list tags, and names the invalid field', async () => {
   const repo = await repoWith(['one'])
-  const place = repo.slice(0, 40)
-  const viewer = await pinfold.as((await pinfold.seed.member(place, roleUids.viewer)).uid)
+  const group = repo.slice(0, 40)
+  const viewer = await pinfold.as((await pinfold.seed.member(group, roleUids.viewer)).uid)
   assert.equal(ok(await search(repo, { part: 'o' }, viewer)).tags.length, 1)
-  const stranger = await pinfold.as((await pinfold.seed.identity(place)).uid)
+  const stranger = await pinfold.as((await pinfold.seed.identity(group)).uid)
   assertDenied(await search(repo, { part: 'o' }, stranger))
-  const missing = `${place}/${'0'.repeat(16)}`
+  const missing = `${group}/${'0'.repeat(16)}`
   assertNotFound(await search(missing, { part: 'o' }), 'registry.pinfold.dev/Repo', missing)
   assertInvalid(await search(repo, {}), 'part')
   assertInvalid(await search(repo, { part: 'x'.repeat(129) }), 'part')

@@ -61,7 +61,7 @@ before(async () => {
   folder = (await pinfold.seed.group(organization)).uid
   const elsewhere = (await pinfold.seed.group()).uid
   repos = await Promise.all(
-    [folder, folder, organization, elsewhere].map(async (place) => (await pinfold.seed.repo(place)).uid),
+    [folder, folder, organization, elsewhere].map(async (scope) => (await pinfold.seed.repo(scope)).uid),
   )
   for (const repo of repos) {
     await Promise.all(Object.keys(names).map((name, i) => plantTag(pinfold, repo, name, `image ${i % 5}`)))

@@ -95,14 +95,14 @@ test('limits the trusted signers of a scope and of an organization', async () =>
     return owner.post(`/registry/v2/vexSigners/${scope}`, signer)
   }
   const scopes: string[] = []
-  for (let i = 0; i <= mostSigners.organization / mostSigners.place; i++) {
+  for (let i = 0; i <= mostSigners.organization / mostSigners.scope; i++) {
     scopes.push((await pinfold.seed.group(org, { name: `signers${i}` })).uid)
   }
   const last = scopes.pop()!
   for (const scope of scopes) {
-    for (let i = 0; i < mostSigners.place; i++) {
+    for (let i = 0; i < mostSigners.scope; i++) {
       ok(await trust(scope, `s${i}`))
-      if (scope === scopes[0] && i === mostSigners.place - 1) {
+      if (scope === scopes[0] && i === mostSigners.scope - 1) {
         assertError(await trust(scope, 'more'), 429, 8, 'RESOURCE_LIMIT_EXCEEDED')
       }
     }

@@ -161,14 +161,18 @@ test('an advisory of one organization sends events only for its own repositories
   }
   await operator.pushManifest('beside/app', imageOf(config, layers), 'shared')
   await runDuty(registry.app, readImages)
-  const saidBy = async (place: string, id: string, more: Json = {}) =>
+  const saidBy = async (organization: string, id: string, more: Json = {}) =>
     short(
       await told(async () => {
         const run = await beginSource(
           { app: registry.app },
           { name: 'import/own', url: '', licence: 'unknown', ecosystems: [] },
         )
-        const said = { record: recordAbout(id, eco, 'shared', '9', more), place, hash: JSON.stringify([id, more]) }
+        const said = {
+          record: recordAbout(id, eco, 'shared', '9', more),
+          organization,
+          hash: JSON.stringify([id, more]),
+        }
         await db.tx((tx) => putSlice(tx, { ...run, now: registry.app.clock().toISOString() }, [said]))
         await runDuty(registry.app, matchPackages)
       }),

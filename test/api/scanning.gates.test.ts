@@ -39,8 +39,8 @@ const exceptionsPath = '/registry/v2/gateExceptions'
 const digest = `sha256:${'1'.repeat(64)}`
 const gate = (more: Json = {}): Json => ({ name: 'no-high', vulnerabilities: { leastSeverity: 'HIGH' }, ...more })
 const exception = (more: Json = {}): Json => ({ digest, reason: 'known', expireTime: '2026-04-01T00:00:00Z', ...more })
-const make = async (more: Json = {}, place = repo): Promise<Json> =>
-  ok(await owner.post(`${path}/${place}`, gate(more)))
+const make = async (more: Json = {}, scope = repo): Promise<Json> =>
+  ok(await owner.post(`${path}/${scope}`, gate(more)))
 
 test('an admission policy can be created, read, listed, changed and deleted, each with an event', async () => {
   let made: Json = {}

@@ -279,16 +279,16 @@ test('an image with the same packages is found only by callers who can list it, 
   const names = ['acme/shop/app', 'acme/team/worker', 'beside/app']
   const ofBeside = await registry.as((await registry.seed.member(beside.uid, roleUids.viewer)).uid)
   const query = 'name=same'
-  const places = async (client: Client, more = '') => {
+  const foundRepos = async (client: Client, more = '') => {
     const found = await having(`${query}${more}`, client)
     assert.equal(found.totalCount ?? String(found.images.length), String(found.images.length))
     return found.images.map(({ repoUid }: Json) => repoUid).sort()
   }
   const repos = await Promise.all(names.map(async (name) => (await registry.app.paths.find(name)).repo!.uid))
-  assert.deepEqual(await places(registry.operator), repos.toSorted())
-  assert.deepEqual(await places(viewer), repos.slice(0, 2).sort())
-  assert.deepEqual(await places(ofApp), [app])
-  assert.deepEqual(await places(viewer, `&scopeUid=${worker}`), [worker])
-  assert.deepEqual(await places(ofBeside), [repos[2]])
-  assert.deepEqual(await places(stranger), [])
+  assert.deepEqual(await foundRepos(registry.operator), repos.toSorted())
+  assert.deepEqual(await foundRepos(viewer), repos.slice(0, 2).sort())
+  assert.deepEqual(await foundRepos(ofApp), [app])
+  assert.deepEqual(await foundRepos(viewer, `&scopeUid=${worker}`), [worker])
+  assert.deepEqual(await foundRepos(ofBeside), [repos[2]])
+  assert.deepEqual(await foundRepos(stranger), [])
 })

@@ -47,7 +47,7 @@ const risk = (more: Json = {}): Json => ({
   expireTime: '2026-03-20T00:00:00.000Z',
   ...more,
 })
-const accept = async (place: string, more: Json = {}, client = owner) => client.post(`${base}/${place}`, risk(more))
+const accept = async (scope: string, more: Json = {}, client = owner) => client.post(`${base}/${scope}`, risk(more))
 const findings = async (repo = app, digest = image): Promise<Json[]> =>
   ok(await viewer.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`)).findings
 const reported = async (digest = image): Promise<string[]> => {

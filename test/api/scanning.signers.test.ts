@@ -106,7 +106,7 @@ test('hides no finding without a valid signature over this image by a trusted ke
   const ofOther = await images.image('of other')
   const pushed: Record<string, (digest: string) => Json> = {
     unsigned: (digest) => signedBy(digest, []),
-    'of a key of another place': (digest) => signedBy(digest, [other]),
+    'of a key of another scope': (digest) => signedBy(digest, [other]),
     'with another payload': (digest) => ({
       ...signedBy(digest, [mine]),
       payload: signedBy(digest, [], vex([said('CVE-2026-2', 'fixed', [openssl])])).payload,

@@ -74,11 +74,11 @@ test('a group can be created, read, renamed and deleted, each with an event', as
   assertScimError(await scim.delete(`/Groups/${id}`), 404)
   assert.equal('groups' in changed(await scim.get(`/Users/${ada}`)), false)
 
-  const told = events.map(({ type, subject, group: place, actor, body }) => {
+  const told = events.map(({ type, subject, group: groupUid, actor, body }) => {
     const { display_name, external_group_id, member_count, added_user_ids } = body.group
     return {
       what: type.split('.').at(-2),
-      by: [subject, place, actor],
+      by: [subject, groupUid, actor],
       display_name,
       external_group_id,
       member_count,

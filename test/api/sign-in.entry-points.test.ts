@@ -330,9 +330,9 @@ test('a token is issued for any number of groups with session roles', async () =
   const { sub } = somebody()
   await pinfold.seed.mapping(idp, roleUids.editor, 'door-many')
   const refreshed = await signIn({ idp_id: idp, create_refresh_token: 'true' }, { sub })
-  const places = Array.from({ length: 500 }, (_, i) => `${org}/${i.toString(16).padStart(16, '0')}`)
+  const scopes = Array.from({ length: 500 }, (_, i) => `${org}/${i.toString(16).padStart(16, '0')}`)
   const mask = Object.values(claimsOf(ok(await exchangeGroups(sub)).token).grp as Json)[0]
-  const granted = JSON.stringify(Object.fromEntries([org, ...places].map((place) => [place, mask])))
+  const granted = JSON.stringify(Object.fromEntries([org, ...scopes].map((scope) => [scope, mask])))
   const { sid } = claimsOf(refreshed.get('token')!)
   await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE sessions SET granted = ${granted} WHERE uid = ${sid}`))
   // The server never changes what a session was granted, so no commit clears its cache.

@@ -178,7 +178,7 @@ test("what an owner's provider says reaches nothing outside of the organization"
   const shared = { ...mallory, idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
   const victim = await signIn({ idp: '', issuer: honest }, { sub: 'victim' }, { connection: 'everybody' })
   const { sub: uid } = claimsOf(victim.token)
-  for (const place of [acme.org, mallory.org]) await pinfold.seed.binding(place, uid, roleUids.owner)
+  for (const organization of [acme.org, mallory.org]) await pinfold.seed.binding(organization, uid, roleUids.owner)
   const other = await pinfold.seed.group()
   const owner = await pinfold.as((await pinfold.seed.member(other.uid, roleUids.owner)).uid)
   const { uid: waiting } = ok(

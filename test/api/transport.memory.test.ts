@@ -5,7 +5,7 @@ import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { atOnce } from '../support/at-once.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, startProcess, tokenOf } from '../support/process.ts'
 import { serverOptions } from '../support/server-options.ts'
 
 const lanes = 16
@@ -16,12 +16,12 @@ const mostPromoted = 1000
 const skip = process.env.PINFOLD_TEST_DATABASE ? 'the queries of its driver live as long as they wait' : false
 
 test('objects of a request do not reach the old generation of the heap', { skip }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   // The start is the same as in bin/pinfold, but V8 prints each collection.
   const script = `shift; exec bin/pinfold-node --trace-gc-nvp ${serverOptions().join(' ')} src/main.ts "$@"`
-  await using server = await startProcess(place, { lead: ['sh', '-c', script, 'sh'] })
+  await using server = await startProcess(storage, { lead: ['sh', '-c', script, 'sh'] })
   const { url, output } = server
-  const token = await tokenOf(place)
+  const token = await tokenOf(storage)
   const client = clientOf(url, token)
   const { body: org } = await client.post('/iam/v2/groups/', { name: 'acme' })
   const { body: repo } = await client.post(`/registry/v2/repos/${org.uid}`, { name: 'app' })

@@ -138,8 +138,8 @@ test('a person can create an organization and sees it with the next token; an id
     const id = made.id ?? made.uid
     assert.equal(ok(await (await pinfold.as(uid)).get(`/iam/v1/groups?id=${id}`)).items.length, 1)
   }
-  for (const place of [org, (await pinfold.seed.group(org)).uid]) {
-    const job = await pinfold.as((await pinfold.seed.member(place, roleUids.owner)).uid)
+  for (const group of [org, (await pinfold.seed.group(org)).uid]) {
+    const job = await pinfold.as((await pinfold.seed.member(group, roleUids.owner)).uid)
     for (const version of ['v1', 'v2']) assertDenied(await job.post(`/iam/${version}/groups/`, { name: 'theirs' }))
   }
 })

@@ -193,7 +193,7 @@ test('lists the packages of images by digest, by index, or for the whole reposit
   const many = Array.from({ length: 101 }, () => ({ filter: { case: 'imageDigest', value: other.digest } as const }))
   await assert.rejects(grpc.listManifestMetadata({ repoId: repo, items: many }), { code: 3, fields: ['items'] })
 
-  const count = async (place: string) => ok(await viewer.get(`/registry/v1/digestcount/${place}`)).count
+  const count = async (scope: string) => ok(await viewer.get(`/registry/v1/digestcount/${scope}`)).count
   assert.equal(await count(repo), '4')
   assert.ok(Number(await count(registry.org.uid)) > 4)
   assert.equal(await count(`${registry.org.uid}/${'0'.repeat(16)}`), '0')

@@ -15,7 +15,7 @@ const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
 const deploymentType = 'registry.pinfold.dev/Deployment'
-const settings = (place: string) => `/registry/v1/settings/${place}`
+const settings = (scope: string) => `/registry/v1/settings/${scope}`
 const deployment = (repo: string) => `/registry/v1/repos/${repo}/deployment`
 const newRepo = async (): Promise<string> => (await pinfold.seed.repo(org.uid)).uid
 

@@ -308,10 +308,10 @@ test('lists visible advisories in pages, and reveals nothing about missing group
   const group = (await pinfold.seed.group(org.uid)).uid
   const made: string[] = []
   for (let i = 0; i < 5; i++) made.push(ok(await create(content(), editor, group)).id)
-  const place = `uidp.childrenOf=${group}`
+  const filter = `uidp.childrenOf=${group}`
   const pages: string[][] = []
   for (let token = ''; ; ) {
-    const page = await list(`${place}&page_size=2&page_token=${token}`)
+    const page = await list(`${filter}&page_size=2&page_token=${token}`)
     assert.equal(page.totalCount, '5')
     pages.push(page.items.map(({ id }: Json) => id))
     token = page.nextPageToken
@@ -319,11 +319,11 @@ test('lists visible advisories in pages, and reveals nothing about missing group
   }
   assert.deepEqual(pages.flat(), made.toSorted())
   assert.equal(pages.length, 3)
-  assert.equal((await list(`${place}&page_size=9223372036854775807`)).items.length, 5)
+  assert.equal((await list(`${filter}&page_size=9223372036854775807`)).items.length, 5)
   assertInvalid(await viewer.get(`${path}?page_size=-1`), 'page_size')
-  const { nextPageToken } = await list(`${place}&page_size=2`)
+  const { nextPageToken } = await list(`${filter}&page_size=2`)
   assertInvalid(await viewer.get(`${path}?page_size=2&page_token=${nextPageToken}`), 'page_token')
-  assertInvalid(await viewer.get(`${path}?${place}&order_by=ID_DESC&page_token=${nextPageToken}`), 'page_token')
+  assertInvalid(await viewer.get(`${path}?${filter}&order_by=ID_DESC&page_token=${nextPageToken}`), 'page_token')
   assertInvalid(await viewer.get(`${path}?order_by=NAME_ASC`), 'order_by')
 
   const nothing = { items: [], nextPageToken: '', totalCount: '0' }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operatorUid } from '#lib/uid.ts'
 import { startPinfold } from '../support/pinfold.ts'
-import { makePlace, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startProcess } from '../support/process.ts'
 
 test('audit list shows changes with their author, and filters by scope, author or time', async () => {
   await using pinfold = await startPinfold()
@@ -67,10 +67,10 @@ test('status shows the server and the signed-in user, and exits with 69 if the s
 })
 
 test('status finds the server of a data folder, as the operator', async (t) => {
-  await using place = await makePlace()
-  if (place.database) return t.skip('a server with PostgreSQL has no data folder to find it by')
-  await using server = await startProcess(place)
-  const { code, stdout, stderr } = await run(['status', '--data', place.data, '-o', 'json'], { env: place.env })
+  await using storage = await createStorage()
+  if (storage.database) return t.skip('a server with PostgreSQL has no data folder to find it by')
+  await using server = await startProcess(storage)
+  const { code, stdout, stderr } = await run(['status', '--data', storage.data, '-o', 'json'], { env: storage.env })
   assert.equal(code, 0, stderr)
   assert.deepEqual(JSON.parse(stdout), { api: server.url, ready: true, message: 'ok', identity: 'operator' })
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { freeAddress, makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, run, startProcess, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
 const metricsToken = 'a-test-reads-this'
@@ -17,18 +17,18 @@ const held = async (address: string): Promise<number> => {
 test('when the node with the leases is killed, the other node takes them', {
   skip: !onPostgres && 'one node',
 }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const [here, there, third] = [await freeAddress(), await freeAddress(), await freeAddress()]
-  await using first = await startProcess(place, { env, listen: here })
+  await using first = await startProcess(storage, { env, listen: here })
   const all = await eventually(
     () => held(here),
     (count) => count >= 7,
   )
-  await using second = await startProcess(place, { env, listen: there })
+  await using second = await startProcess(storage, { env, listen: there })
   assert.equal(await held(there), 0)
 
   // The second node requests the job, and the first node runs it because it holds the lease.
-  const client = clientOf(`http://${there}`, await tokenOf(place))
+  const client = clientOf(`http://${there}`, await tokenOf(storage))
   const asked = await client.post('/control/v1/blobs:collect', { dryRun: true })
   assert.deepEqual([asked.status, asked.body.finished], [200, true])
 
@@ -44,15 +44,15 @@ test('when the node with the leases is killed, the other node takes them', {
   second.kill('SIGTERM')
   assert.equal((await second.exited).code, 0)
   // The node has released its leases, so no other node waits until they expire.
-  await using _third = await startProcess(place, { env: { ...env, PINFOLD_LEASE_MS: '600000' }, listen: third })
+  await using _third = await startProcess(storage, { env: { ...env, PINFOLD_LEASE_MS: '600000' }, listen: third })
   assert.equal(await held(third), all)
 })
 
 test('gc of a folder without a running server runs in its own process', async () => {
-  await using place = await makePlace()
-  const first = await run(['server', 'gc', ...place.args], { env: place.env })
+  await using storage = await createStorage()
+  const first = await run(['server', 'gc', ...storage.args], { env: storage.env })
   assert.match(first.stdout, /^removed 0 blobs with 0 bytes, 0 unfinished uploads$/m)
-  const { code, stdout, stderr } = await run(['server', 'gc', '--dry-run', ...place.args], { env: place.env })
+  const { code, stdout, stderr } = await run(['server', 'gc', '--dry-run', ...storage.args], { env: storage.env })
   assert.deepEqual([code, stderr], [0, ''])
   assert.match(stdout, /^would remove 0 blobs with 0 bytes, 0 unfinished uploads$/m)
 })

@@ -22,7 +22,7 @@ import { operatorUid } from '#lib/uid.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -31,32 +31,32 @@ const isThere = (program: string) => (process.env.PATH ?? '').split(':').some((d
 const noDump = Boolean(server) && !isThere('pg_dump') && 'pg_dump is not there'
 
 /** Dumps the database, as an administrator of PostgreSQL does before `pinfold server backup`. */
-function dump(place: Place, file: string): void {
-  execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${file}`, place.server!])
+function dump(storage: TestStorage, file: string): void {
+  execFileSync('pg_dump', ['--format=custom', `--schema=${storage.schema}`, `--file=${file}`, storage.server!])
 }
 
-async function lose(place: Place): Promise<void> {
-  for (const one of readdirSync(place.data)) {
-    if (one !== 'master.key') rmSync(join(place.data, one), { recursive: true })
+async function lose(storage: TestStorage): Promise<void> {
+  for (const one of readdirSync(storage.data)) {
+    if (one !== 'master.key') rmSync(join(storage.data, one), { recursive: true })
   }
-  if (server) await place.query(`DROP SCHEMA ${place.schema} CASCADE`)
+  if (server) await storage.query(`DROP SCHEMA ${storage.schema} CASCADE`)
 }
 
-function bringBack(place: Place, folder: string, dumped: string): void {
-  if (server) execFileSync('pg_restore', [`--dbname=${place.server}`, '--exit-on-error', dumped])
-  else cpSync(join(folder, 'pinfold.db'), join(place.data, 'pinfold.db'))
+function bringBack(storage: TestStorage, folder: string, dumped: string): void {
+  if (server) execFileSync('pg_restore', [`--dbname=${storage.server}`, '--exit-on-error', dumped])
+  else cpSync(join(folder, 'pinfold.db'), join(storage.data, 'pinfold.db'))
 }
 
-async function serve(place: Place, env: Record<string, string>) {
-  const running = await startProcess(place, { env })
-  const client = registryClient(running.url, await tokenOf(place, ['--audience', 'registry']))
+async function serve(storage: TestStorage, env: Record<string, string>) {
+  const running = await startProcess(storage, { env })
+  const client = registryClient(running.url, await tokenOf(storage, ['--audience', 'registry']))
   const pull = async (tag: string) => {
     const image = await client.ok(200, 'GET', `${name}/manifests/${tag}`)
     for (const { digest } of [image.body.config, ...image.body.layers])
       await client.ok(200, 'GET', `${name}/blobs/${digest}`)
     return image.headers['docker-content-digest']
   }
-  return { ...running, client, pull, operator: clientOf(running.url, await tokenOf(place)) }
+  return { ...running, client, pull, operator: clientOf(running.url, await tokenOf(storage)) }
 }
 
 for (const [store, skip] of [
@@ -64,15 +64,15 @@ for (const [store, skip] of [
   ['bucket', noDump || noBucket],
 ] as const) {
   test(`restores all acknowledged writes from before a backup, with blobs in a ${store}`, { skip }, async () => {
-    await using place = await makePlace()
+    await using storage = await createStorage()
     await using bucket = store === 'bucket' ? await startBucket() : undefined
     const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
     const dumped = join(to, 'dump')
     const env: Record<string, string> = bucket ? { ...bucket.aws, PINFOLD_BLOBS: bucket.url() } : {}
     const command = (words: string[], more: Record<string, string> = {}) =>
-      run([...words, ...place.args], { env: { ...place.env, ...env, ...more } })
+      run([...words, ...storage.args], { env: { ...storage.env, ...env, ...more } })
     try {
-      const first = await serve(place, env)
+      const first = await serve(storage, env)
       await first.operator.post('/iam/v2/groups/', { name: 'acme' })
       const pushed = new Map<string, string>()
       const push = async (tag: string) => {
@@ -81,12 +81,12 @@ for (const [store, skip] of [
       }
       await push('v1')
       await first.client.pushBlob(name, randomBytes(100_000))
-      if (server) dump(place, dumped)
+      if (server) dump(storage, dumped)
       const early = await command(['server', 'backup', '--to', to, '-o', 'json'])
       assert.deepEqual([early.code, early.stderr], [0, ''])
       await push('v2')
       const known = new Map(pushed)
-      if (server) dump(place, dumped)
+      if (server) dump(storage, dumped)
       // Other clients push meanwhile. The backup contains each of their pushes completely or not at all.
       let over = false
       const pushing = (async () => {
@@ -109,26 +109,26 @@ for (const [store, skip] of [
       first.kill('SIGKILL')
       await first.exited
 
-      await lose(place)
-      bringBack(place, folder, dumped)
-      const blobs = join(place.data, 'blobs')
+      await lose(storage)
+      bringBack(storage, folder, dumped)
+      const blobs = join(storage.data, 'blobs')
       mkdirSync(blobs, { recursive: true })
       cpSync(join(to, 'blobs'), blobs, { recursive: true })
       const back = { PINFOLD_BLOBS: blobs }
       // The server refuses to start until the restore was completed.
-      await assert.rejects(startProcess(place, { env: back }), /the blobs of this database are in another folder/)
+      await assert.rejects(startProcess(storage, { env: back }), /the blobs of this database are in another folder/)
       const settled = await command(['server', 'complete-restore'], back)
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
       assert.match(settled.stdout, /^the event stream continues at position 100000\d+$/m)
       assert.match(settled.stdout, /^blobs: \d+ examined, all right/m)
       if (bucket) {
         env.PINFOLD_BLOBS = bucket.url()
-        const moved = await run(['server', 'blobs', 'copy', blobs, env.PINFOLD_BLOBS, '--switch', ...place.args], {
-          env: { ...place.env, ...bucket.aws },
+        const moved = await run(['server', 'blobs', 'copy', blobs, env.PINFOLD_BLOBS, '--switch', ...storage.args], {
+          env: { ...storage.env, ...bucket.aws },
         })
         assert.equal(moved.code, 0, moved.stderr)
       }
-      const second = await serve(place, bucket ? env : back)
+      const second = await serve(storage, bucket ? env : back)
       for (const [tag, digest] of known) assert.equal(await second.pull(tag), digest)
       const { auditEntries } = ok(await second.operator.get('/events/v2/audit?type=restored'))
       assert.equal(auditEntries.length, 1)
@@ -151,11 +151,11 @@ for (const [store, skip] of [
 }
 
 test('the second of two concurrent backups into one folder is refused at once', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
-    const back = () => run(['server', 'backup', '--to', to, '--keep', '1', ...place.args], { env: place.env })
-    const server = await startProcess(place)
+    const back = () => run(['server', 'backup', '--to', to, '--keep', '1', ...storage.args], { env: storage.env })
+    const server = await startProcess(storage)
     server.kill('SIGTERM')
     await server.exited
     const other = takeServeLock(join(to, 'backup.lock'))!
@@ -175,16 +175,16 @@ test('the second of two concurrent backups into one folder is refused at once', 
 })
 
 test('refuses a backup into the blob folder of the server, below it, and to an invalid path', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
-    const server = await startProcess(place)
+    const server = await startProcess(storage)
     server.kill('SIGTERM')
     await server.exited
     const back = (where: string) =>
-      run(['server', 'backup', '--to', where, '--keep', '1', ...place.args], { env: place.env })
-    symlinkSync(place.data, join(to, 'link'))
-    for (const where of [place.data, `${place.data}/.`, join(to, 'link'), join(place.data, 'blobs')]) {
+      run(['server', 'backup', '--to', where, '--keep', '1', ...storage.args], { env: storage.env })
+    symlinkSync(storage.data, join(to, 'link'))
+    for (const where of [storage.data, `${storage.data}/.`, join(to, 'link'), join(storage.data, 'blobs')]) {
       const refused = await back(where)
       assert.deepEqual([refused.code, refused.stdout], [1, ''], where)
       assert.match(
@@ -192,7 +192,7 @@ test('refuses a backup into the blob folder of the server, below it, and to an i
         /^pinfold: no backup was made, because --to is in the blob folder of the server, .*; use another folder\n$/,
       )
     }
-    assert.deepEqual(globSync('{,blobs/}*Z', { cwd: place.data }), [])
+    assert.deepEqual(globSync('{,blobs/}*Z', { cwd: storage.data }), [])
     writeFileSync(join(to, 'file'), '')
     const none = await back(join(to, 'file'))
     assert.deepEqual([none.code, none.stdout], [1, ''])
@@ -200,7 +200,7 @@ test('refuses a backup into the blob folder of the server, below it, and to an i
       none.stderr,
       /^pinfold: no backup was made, because the folder .*file cannot be created: ENOTDIR; set --to to another folder\n$/,
     )
-    assert.equal((await back(join(place.data, 'backups'))).code, 0, 'beside the blobs there is room')
+    assert.equal((await back(join(storage.data, 'backups'))).code, 0, 'beside the blobs there is room')
   } finally {
     rmSync(to, { recursive: true, force: true })
   }

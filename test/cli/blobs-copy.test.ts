@@ -9,22 +9,22 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, program, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, program, project, run, startProcess, tokenOf } from '../support/process.ts'
 import { digestOf, type RegistryClient, registryClient } from '../support/registry.ts'
 
 const name = 'acme/app'
 
 test('moves blobs to a bucket while the server runs, and back to a folder', { skip: noBucket }, async () => {
   await using bucket = await startBucket()
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const url = bucket.url()
-  const env = { ...place.env, ...bucket.aws }
-  const folder = join(place.data, 'blobs')
-  const copy = (...ends: string[]) => run(['server', 'blobs', 'copy', ...ends, ...place.args], { env })
+  const env = { ...storage.env, ...bucket.aws }
+  const folder = join(storage.data, 'blobs')
+  const copy = (...ends: string[]) => run(['server', 'blobs', 'copy', ...ends, ...storage.args], { env })
   const contents: Buffer[] = []
   const start = async (blobs: string) => {
-    const server = await startProcess(place, { env: { ...bucket.aws, PINFOLD_BLOBS: blobs } })
-    const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+    const server = await startProcess(storage, { env: { ...bucket.aws, PINFOLD_BLOBS: blobs } })
+    const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
     const push = async (size: number) => {
       contents.push(randomBytes(size))
       await client.pushBlob(name, contents.at(-1)!)
@@ -43,7 +43,7 @@ test('moves blobs to a bucket while the server runs, and back to a folder', { sk
   }
 
   await using first = await start('')
-  await clientOf(first.server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
+  await clientOf(first.server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
   await first.push(1000)
   await first.push(17 * 1024 * 1024)
   const begun = await copy(folder, url)
@@ -64,13 +64,13 @@ test('moves blobs to a bucket while the server runs, and back to a folder', { sk
   await second.check()
   await second.push(3000)
   await second.stop()
-  const other = join(place.data, 'again')
+  const other = join(storage.data, 'again')
   assert.match((await copy(url, other, '--switch')).stdout, /^copied 4 blobs/m)
   await using third = await start(other)
   await third.check()
   await third.stop()
 
-  const elsewhere = await copy(join(place.data, 'elsewhere'), url)
+  const elsewhere = await copy(join(storage.data, 'elsewhere'), url)
   assert.equal(elsewhere.code, 1)
   assert.match(elsewhere.stderr, /the first store does not belong to this database/)
   // Different content of the same size.
@@ -86,10 +86,10 @@ test('moves blobs to a bucket while the server runs, and back to a folder', { sk
 
 test('finds and deletes parts in the copy of an upload that ended before the switch', { skip: noBucket }, async () => {
   await using bucket = await startBucket()
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const url = bucket.url()
-  const env = { ...place.env, ...bucket.aws }
-  const words = ['server', 'blobs', 'copy', join(place.data, 'blobs'), url, ...place.args]
+  const env = { ...storage.env, ...bucket.aws }
+  const words = ['server', 'blobs', 'copy', join(storage.data, 'blobs'), url, ...storage.args]
   const copy = (...more: string[]) => run([...words, ...more], { env })
   const pieces = () => globSync('uploads/*', { cwd: bucket.fileOf(url, '') })
   const begin = async (client: RegistryClient, body: string) => {
@@ -100,9 +100,9 @@ test('finds and deletes parts in the copy of an upload that ended before the swi
   const finish = (client: RegistryClient, { location, digest }: { location: string; digest: string }) =>
     client.ok(201, 'PUT', `${location}?digest=${digest}`)
 
-  await using first = await startProcess(place)
-  await clientOf(first.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
-  const before = registryClient(first.url, await tokenOf(place, ['--audience', 'registry']))
+  await using first = await startProcess(storage)
+  await clientOf(first.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
+  const before = registryClient(first.url, await tokenOf(storage, ['--audience', 'registry']))
   const ended = await begin(before, 'ended')
   assert.equal((await copy()).code, 0)
   const [stray] = pieces()
@@ -116,34 +116,34 @@ test('finds and deletes parts in the copy of an upload that ended before the swi
   const old = new Date(Date.now() - 3 * 24 * 3600_000)
   for (const piece of pieces()) utimesSync(bucket.fileOf(url, piece), old, old)
 
-  const verified = await run(['server', 'verify', '--blobs', url, '--only', 'orphans', ...place.args], { env })
+  const verified = await run(['server', 'verify', '--blobs', url, '--only', 'orphans', ...storage.args], { env })
   assert.deepEqual([verified.code, verified.stderr.match(/^orphans: .*$/gm)?.length], [1, 1], verified.stderr)
   assert.ok(verified.stderr.includes(`content belongs to nothing: ${stray}`), verified.stderr)
   const settings = { ...bucket.aws, PINFOLD_BLOBS: url, PINFOLD_BLOB_TRASH_SECONDS: '0' }
-  await using second = await startProcess(place, { env: settings })
-  const collected = await run(['server', 'gc', ...place.args], { env: { ...env, PINFOLD_API: second.url } })
+  await using second = await startProcess(storage, { env: settings })
+  const collected = await run(['server', 'gc', ...storage.args], { env: { ...env, PINFOLD_API: second.url } })
   assert.match(collected.stdout, /, 1 stray files/, collected.stderr)
   assert.equal(pieces().includes(stray!), false)
-  const after = registryClient(second.url, await tokenOf(place, ['--audience', 'registry']))
+  const after = registryClient(second.url, await tokenOf(storage, ['--audience', 'registry']))
   await finish(after, open)
   for (const { digest } of [ended, open]) await after.ok(200, 'GET', `${name}/blobs/${digest}`)
 })
 
 test('a killed copy continues where it stopped, and leaves no partial file', async () => {
-  await using place = await makePlace()
-  const [from, to] = [join(place.data, 'blobs'), join(place.data, 'copied')]
+  await using storage = await createStorage()
+  const [from, to] = [join(storage.data, 'blobs'), join(storage.data, 'copied')]
   const contents = Array.from({ length: 40 }, () => randomBytes(500_000))
   {
-    await using server = await startProcess(place)
-    await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
-    const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+    await using server = await startProcess(storage)
+    await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
+    const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
     for (const content of contents) await client.pushBlob(name, content)
     server.kill('SIGTERM')
     await server.exited
   }
-  const words = ['server', 'blobs', 'copy', from, to, ...place.args]
+  const words = ['server', 'blobs', 'copy', from, to, ...storage.args]
   const copied = () => globSync('sha256/*/*', { cwd: to })
-  const child = spawn(program, words, { cwd: project, env: cleanEnv(place.env), stdio: 'ignore' })
+  const child = spawn(program, words, { cwd: project, env: cleanEnv(storage.env), stdio: 'ignore' })
   const exited = once(child, 'exit')
   while (copied().length < 3) await sleep(1)
   child.kill('SIGKILL')
@@ -155,12 +155,12 @@ test('a killed copy continues where it stopped, and leaves no partial file', asy
     assert.ok(file.includes(digestOf(readFileSync(join(to, file))).slice(7)), file)
   }
 
-  const again = await run([...words, '--switch'], { env: place.env })
+  const again = await run([...words, '--switch'], { env: storage.env })
   assert.deepEqual([again.code, again.stderr], [0, ''])
   const rest = contents.length - there.length
   assert.match(again.stdout, new RegExp(`^copied ${rest} blobs with .*; ${there.length} were already copied$`, 'm'))
-  await using server = await startProcess(place, { args: ['--blobs', to] })
-  const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+  await using server = await startProcess(storage, { args: ['--blobs', to] })
+  const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
   for (const content of contents) {
     assert.ok((await client.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes.equals(content))
   }

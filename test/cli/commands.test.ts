@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { summaries } from '#cli/summaries.ts'
-import { makePlace, program, project, run, runProcess } from '../support/process.ts'
+import { createStorage, program, project, run, runProcess } from '../support/process.ts'
 
 test('prints help to standard output, or to standard error if a command is missing', async () => {
   for (const args of [['help'], ['--help'], ['help', 'serve'], ['token', '--help']]) {
@@ -136,13 +136,13 @@ test('a reader that closes the output early causes no error', async () => {
 })
 
 test('the program finds its files and Node through a symbolic link and from another folder', async () => {
-  await using place = await makePlace()
-  const link = join(place.data, 'pinfold')
+  await using storage = await createStorage()
+  const link = join(storage.data, 'pinfold')
   symlinkSync(program, link)
   // Clients of another product look for one of its name.
-  const named = join(place.data, 'acmectl')
+  const named = join(storage.data, 'acmectl')
   symlinkSync(program, named)
-  const helper = join(place.data, 'docker-credential-acme')
+  const helper = join(storage.data, 'docker-credential-acme')
   symlinkSync(join(project, 'bin/docker-credential-pinfold'), helper)
   const unknown = await runProcess(['get'], { command: helper, cwd: tmpdir(), input: 'https://nobody.example\n' })
   assert.match(unknown.stdout + unknown.stderr, /credentials not found/)
@@ -166,18 +166,18 @@ test('completion offers commands and options, and prints a script for each shell
 })
 
 test('variables that commands print for a shell are not reported later as misspelled settings', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const read = { PINFOLD_ORGANIZATION_ID: 'a', PINFOLD_ROLE_BINDING_NAME: 'b', PINFOLD_OCI_TOKEN: 'c' }
-  const { code, stderr } = await run(['migrate', ...place.args], { env: { ...place.env, ...read } })
+  const { code, stderr } = await run(['migrate', ...storage.args], { env: { ...storage.env, ...read } })
   assert.deepEqual([code, stderr], [0, ''])
-  const misspelt = await run(['migrate', ...place.args], { env: { ...place.env, PINFOLD_METRIC_TOKEN: 'x' } })
+  const misspelt = await run(['migrate', ...storage.args], { env: { ...storage.env, PINFOLD_METRIC_TOKEN: 'x' } })
   assert.equal(misspelt.stderr, 'pinfold: PINFOLD_METRIC_TOKEN is not a setting; did you mean PINFOLD_METRICS_TOKEN?\n')
 })
 
 test('migrate prepares a database and can run again', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   for (let i = 0; i < 2; i++) {
-    const { code, stdout } = await run(['migrate', ...place.args], { env: place.env })
+    const { code, stdout } = await run(['migrate', ...storage.args], { env: storage.env })
     assert.deepEqual([code, stdout], [0, 'the database is up to date\n'])
   }
 })

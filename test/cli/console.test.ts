@@ -5,12 +5,12 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
-import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
+import { cleanEnv, createStorage, project, run, startProcess } from '../support/process.ts'
 
 test('pinfold server console prints a link that works in one browser, and serve prints no link into a file', async () => {
-  await using place = await makePlace()
-  const command = () => run(['server', 'console', ...place.args], { env: place.env })
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  const command = () => run(['server', 'console', ...storage.args], { env: storage.env })
+  await using server = await startProcess(storage)
   while (!server.output.stdout.includes('\nTo open the console as the operator, run: bin/pinfold server console'))
     await sleep(20)
   const { code, stdout, stderr } = await command()
@@ -35,10 +35,10 @@ const missing = spawnSync('script', ['--version']).status === 0 ? false : 'there
 test('npm start with the demo prints a link to a terminal, and the link opens the demo data', {
   skip: missing,
 }, async () => {
-  await using place = await makePlace()
-  const line = ['npm', 'start', '--', '--demo', ...place.args, '--listen', '127.0.0.1:0']
+  await using storage = await createStorage()
+  const line = ['npm', 'start', '--', '--demo', ...storage.args, '--listen', '127.0.0.1:0']
   const quoted = line.map((one) => `'${one}'`).join(' ')
-  const { container: _, ...env } = cleanEnv(place.env)
+  const { container: _, ...env } = cleanEnv(storage.env)
   const child = spawn('script', ['-qec', quoted, '/dev/null'], { cwd: project, env, stdio: ['pipe', 'pipe', 'pipe'] })
   const closed = once(child, 'close')
   try {
@@ -67,13 +67,13 @@ test('npm start with the demo prints a link to a terminal, and the link opens th
     // Closes the terminal, which stops the program in it.
     child.kill('SIGTERM')
     await closed
-    await place.settled()
+    await storage.settled()
   }
 })
 
 test('pinfold server console fails if no server is running', async () => {
-  await using place = await makePlace()
-  const { code, stdout, stderr } = await run(['server', 'console', ...place.args], { env: place.env })
+  await using storage = await createStorage()
+  const { code, stdout, stderr } = await run(['server', 'console', ...storage.args], { env: storage.env })
   assert.deepEqual([code, stdout], [69, ''])
   assert.equal(
     stderr,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, startProcess, tokenOf } from '../support/process.ts'
 import { eventually, startReceiver } from '../support/receiver.ts'
 
 const env = {
@@ -16,14 +16,14 @@ const env = {
 const times = (count: number) => Array.from({ length: count }, (_, i) => i)
 
 test('no event is lost or overtaken while the receiver was unavailable and the server was killed', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using receiver = await startReceiver()
   const repos: string[] = []
   // A killed server counts as alive for a while, so the next server gets the same URL.
   const listen = await freeAddress()
   {
-    await using server = await startProcess(place, { env, listen })
-    const client = clientOf(server.url, await tokenOf(place))
+    await using server = await startProcess(storage, { env, listen })
+    const client = clientOf(server.url, await tokenOf(storage))
     const org = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid
     for (const i of times(5)) {
       repos.push((await client.post(`/registry/v2/repos/${org}`, { name: `repo${i}` })).body.uid)
@@ -43,9 +43,9 @@ test('no event is lost or overtaken while the receiver was unavailable and the s
     server.kill('SIGKILL')
     await server.exited
   }
-  await place.settled()
+  await storage.settled()
   await receiver.open()
-  await using _again = await startProcess(place, { env, listen })
+  await using _again = await startProcess(storage, { env, listen })
   await receiver.until(() => receiver.accepted().length === 60)
   for (const uid of repos) {
     const order = receiver.accepted().filter(({ subject }) => subject === uid)
@@ -59,11 +59,11 @@ test('no event is lost or overtaken while the receiver was unavailable and the s
 })
 
 test('a stopping server finishes running deliveries, and repeats none afterwards', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using receiver = await startReceiver()
   {
-    await using server = await startProcess(place, { env: { ...env, PINFOLD_DELIVERY_TIMEOUT_MS: '10000' } })
-    const client = clientOf(server.url, await tokenOf(place))
+    await using server = await startProcess(storage, { env: { ...env, PINFOLD_DELIVERY_TIMEOUT_MS: '10000' } })
+    const client = clientOf(server.url, await tokenOf(storage))
     const org = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid
     await client.post(`/events/v2/subscriptions/${org}`, { sink: receiver.url })
     const held: (() => void)[] = []
@@ -83,8 +83,8 @@ test('a stopping server finishes running deliveries, and repeats none afterwards
     assert.equal((await server.exited).code, 0)
   }
   receiver.hold((release) => release())
-  await using again = await startProcess(place, { env })
-  const client = clientOf(again.url, await tokenOf(place))
+  await using again = await startProcess(storage, { env })
+  const client = clientOf(again.url, await tokenOf(storage))
   const [org] = (await client.get('/iam/v2/groups')).body.groups
   await client.post(`/registry/v2/repos/${org.uid}`, { name: 'last' })
   await receiver.until((got) => got.some(({ json }) => json.body.name === 'last'))
@@ -94,7 +94,7 @@ test('a stopping server finishes running deliveries, and repeats none afterwards
 test('after one of two nodes stops, the other takes over the deliveries', {
   skip: !onPostgres && 'one node only',
 }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using receivers = await Promise.all(times(6).map(() => startReceiver())).then((list) => ({
     list,
     [Symbol.asyncDispose]: async () => {
@@ -103,9 +103,9 @@ test('after one of two nodes stops, the other takes over the deliveries', {
   }))
   const url = { PINFOLD_URL: 'http://pinfold.example.com' }
   const [here, there] = [await freeAddress(), await freeAddress()]
-  await using first = await startProcess(place, { env: { ...env, ...url }, listen: here })
-  await using _second = await startProcess(place, { env: { ...env, ...url }, listen: there })
-  const token = await tokenOf(place)
+  await using first = await startProcess(storage, { env: { ...env, ...url }, listen: here })
+  await using _second = await startProcess(storage, { env: { ...env, ...url }, listen: there })
+  const token = await tokenOf(storage)
   const [one, two] = [here, there].map((address) => clientOf(`http://${address}`, token))
   const org = (await one!.post('/iam/v2/groups/', { name: 'acme' })).body.uid
   const groups: string[] = []

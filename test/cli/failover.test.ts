@@ -7,7 +7,15 @@ import { suite, test } from 'node:test'
 import { PingService } from '#gen/pinfold/ping/v2/ping_pb.ts'
 import { GrpcError, grpcClientOf } from '../support/grpc.ts'
 import { pooler } from '../support/pooler.ts'
-import { cleanEnv, freeAddress, makePlace, type Place, program, project, tokenOf } from '../support/process.ts'
+import {
+  cleanEnv,
+  createStorage,
+  freeAddress,
+  program,
+  project,
+  type TestStorage,
+  tokenOf,
+} from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 import { startWire } from '../support/wire.ts'
 
@@ -15,15 +23,15 @@ const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 const noOptions = { skip: pooler !== '' && 'a pooler refuses options of the connection' }
 
 /** A server whose database connection the test can interrupt, from the start. */
-async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => void = () => {}) {
-  const url = new URL(place.database)
+async function start(storage: TestStorage, state: 'open' | 'cut', change: (url: URL) => void = () => {}) {
+  const url = new URL(storage.database)
   const wire = await startWire({ host: url.hostname, port: Number(url.port || 5432) })
   wire.set(state)
   Object.assign(url, { hostname: '127.0.0.1', port: String(wire.port) })
   change(url)
   const listen = await freeAddress()
-  const args = ['serve', '--data', place.data, '--database', url.href, '--listen', listen]
-  const child = spawn(program, args, { cwd: project, env: cleanEnv({ ...place.env, PINFOLD_LEASE_MS: '2000' }) })
+  const args = ['serve', '--data', storage.data, '--database', url.href, '--listen', listen]
+  const child = spawn(program, args, { cwd: project, env: cleanEnv({ ...storage.env, PINFOLD_LEASE_MS: '2000' }) })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
@@ -74,8 +82,8 @@ async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => 
 
 suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
   test('waits for the database at the start, returns an error in each entry point’s format, and serves once it is available', async () => {
-    await using place = await makePlace()
-    await using server = await start(place, 'cut')
+    await using storage = await createStorage()
+    await using server = await start(storage, 'cut')
     await server.answers('/healthz', 200)
     const ready = await server.ask('/readyz')
     assert.deepEqual(
@@ -122,9 +130,9 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
   })
 
   test('waits while the database accepts no writes, and stops on a signal', noOptions, async () => {
-    await using place = await makePlace()
+    await using storage = await createStorage()
     const readOnly = (url: URL) => url.searchParams.set('options', '-c default_transaction_read_only=on')
-    await using server = await start(place, 'open', readOnly)
+    await using server = await start(storage, 'open', readOnly)
     await server.answers('/readyz', 503)
     assert.match(server.output.stderr, /waiting for the database.*read-only/)
     server.kill('SIGTERM')
@@ -133,18 +141,18 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
   })
 
   test('does not wait for errors that a retry does not fix', async () => {
-    await using place = await makePlace()
-    await using server = await start(place, 'open', (url) => {
+    await using storage = await createStorage()
+    await using server = await start(storage, 'open', (url) => {
       url.pathname = '/no_such_database'
     })
     assert.equal(await server.exited, 78)
   })
 
   test('returns 503 while the database is unavailable, and becomes ready again without a restart', async () => {
-    await using place = await makePlace()
-    await using server = await start(place, 'open')
+    await using storage = await createStorage()
+    await using server = await start(storage, 'open')
     await server.answers('/readyz', 200)
-    const authorization = `Bearer ${await tokenOf(place)}`
+    const authorization = `Bearer ${await tokenOf(storage)}`
     server.wire.set('cut')
     await server.answers('/readyz', 503)
     const { status, retryAfter } = await server.ask('/iam/v2/groups', { authorization })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { mayOthersRun, serveInForeignFolder, startStrictPostgres } from '../reference/first-hour-more.ts'
-import { freeAddress, makePlace, run, runProcess, startProcess } from '../support/process.ts'
+import { createStorage, freeAddress, run, runProcess, startProcess } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 test('distinguishes a wrong database password from an unavailable database', async () => {
@@ -32,13 +32,13 @@ test('names a data folder of another user, and the user who must own it', async 
 })
 
 test('a server without a URL warns once if clients use another host name', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   for (const [args, times] of [
     [[], 1],
     [['--url', 'http://registry.example.com'], 0],
   ] as const) {
     const listen = await freeAddress()
-    await using server = await startProcess(place, { args, listen })
+    await using server = await startProcess(storage, { args, listen })
     const client = registryClient(`http://${listen}`, undefined)
     for (let i = 0; i < 3; i++) await client.call('GET', '', { headers: { host: 'a.example.com' } })
     server.kill('SIGTERM')
@@ -50,12 +50,12 @@ test('a server without a URL warns once if clients use another host name', async
 })
 
 test('error messages include the next step', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const { url } = server
   const here = async (args: string[], env: Record<string, string> = {}) => {
-    const as = env.PINFOLD_TOKEN || args[0] === 'migrate' ? [] : place.args
-    return run([...args, ...as], { env: { ...place.env, PINFOLD_API: url, ...env } })
+    const as = env.PINFOLD_TOKEN || args[0] === 'migrate' ? [] : storage.args
+    return run([...args, ...as], { env: { ...storage.env, PINFOLD_API: url, ...env } })
   }
   assert.equal((await here(['orgs', 'create', 'acme'])).code, 0)
   assert.equal((await here(['repos', 'create', 'acme/app'])).code, 0)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Setting } from '#config/basics.ts'
 import { type Config, readConfig, settings } from '#config.ts'
 import { newKeyPair, noteKey, vkeyOf } from '#lib/tlog/notes.ts'
-import { makePlace, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startProcess } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
 const provider = '[{"issuer":"https://idp.example","audience":"pinfold"}]'
@@ -57,9 +57,9 @@ test('an error for an invalid value contains the name that the operator used', (
 })
 
 test('a command warns once for each former name, on standard error', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const former = { PINFOLD_AUDIT_DAYS: '7', PINFOLD_SPARSE: 'all' }
-  const { code, stderr } = await run(['migrate', ...place.args], { env: { ...place.env, ...former } })
+  const { code, stderr } = await run(['migrate', ...storage.args], { env: { ...storage.env, ...former } })
   assert.equal(code, 0)
   assert.deepEqual(stderr.trim().split('\n').sort(), [
     'pinfold: PINFOLD_AUDIT_DAYS is deprecated; use PINFOLD_AUDIT_RETENTION_DAYS instead',
@@ -68,8 +68,8 @@ test('a command warns once for each former name, on standard error', async () =>
 })
 
 test('a server warns of a former name on standard error and in the log', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, { env: { PINFOLD_AUDIT_DAYS: '7' } })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { env: { PINFOLD_AUDIT_DAYS: '7' } })
   const logged = /"setting has a deprecated name",.*"former":"PINFOLD_AUDIT_DAYS","name":"PINFOLD_AUDIT_RETENTION_DAYS"/
   await eventually(
     async () => server.output.stderr,

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig, settings } from '#config.ts'
 import { openShell, readGuide, type Stub } from '../support/guides.ts'
-import { makePlace, project, run, startProcess } from '../support/process.ts'
+import { createStorage, project, run, startProcess } from '../support/process.ts'
 import { copyOfOldest } from '../upgrades/release.ts'
 
 /** Variables with which commands use this database and this data folder. */
@@ -31,8 +31,8 @@ test('each setting in the guides exists', async () => {
 test('the guide on production works as written', async () => {
   const { sh } = readGuide('run-in-production')
   const [install, several, check] = sh
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const files = new Map<string, string>()
   const sudo: Stub = ([program, ...args]) => {
     if (program === 'cp') {
@@ -66,7 +66,7 @@ test('the guide on production works as written', async () => {
     served.push(config.database, config.blobs)
     return {}
   }
-  await using shell = await openShell(whereOf(place), { sudo, openssl, pinfold })
+  await using shell = await openShell(whereOf(storage), { sudo, openssl, pinfold })
   await shell.paste(install!, { '127.0.0.1:8080': new URL(server.url).host })
   assert.equal(files.size, 2)
   await shell.paste(several!)
@@ -79,15 +79,15 @@ test('the guide on production works as written', async () => {
 test('the guide on upgrades works as written, on the data of the oldest version', async () => {
   const { text, sh } = readGuide('upgrade')
   const [backup, migrate] = sh
-  await using place = await copyOfOldest()
-  await using shell = await openShell(whereOf(place))
+  await using storage = await copyOfOldest()
+  await using shell = await openShell(whereOf(storage))
   const backups = join(shell.home.home, 'backups')
   const early = await shell.paste(`${backup!.trim()} 2>&1 || true`, { '/backups/pinfold': backups })
   assert.match(early.stdout, /make a backup with that version, then run pinfold migrate/)
   await shell.paste(migrate!)
   const unused = await shell.paste(`${backup!.trim()} 2>&1 || true`, { '/backups/pinfold': backups })
   assert.match(unused.stdout, /has no blob store yet; start the server/)
-  await using _server = await startProcess(place)
+  await using _server = await startProcess(storage)
   await shell.paste(backup!, { '/backups/pinfold': backups })
   assert.ok(readdirSync(backups).includes('blobs'))
 
@@ -104,23 +104,23 @@ test('the guide on upgrades works as written, on the data of the oldest version'
 test('the backup in the guide has the parts that its table shows', async (t: TestContext) => {
   const guide = readGuide('back-up-and-restore')
   const [backup, dump, replicate] = guide.sh
-  await using place = await makePlace()
-  await using _server = await startProcess(place)
+  await using storage = await createStorage()
+  await using _server = await startProcess(storage)
   const pgDump: Stub = (args) => {
     const file = args.find((word) => word.startsWith('--file='))!.slice('--file='.length)
     writeFileSync(file, 'a dump')
-    assert.deepEqual([args[0], args.at(-1)], ['--format=custom', place.database || 'postgres://127.0.0.1/pinfold'])
+    assert.deepEqual([args[0], args.at(-1)], ['--format=custom', storage.database || 'postgres://127.0.0.1/pinfold'])
     return {}
   }
   const litestream: Stub = () => ({})
-  await using shell = await openShell(whereOf(place), { pg_dump: pgDump, litestream })
+  await using shell = await openShell(whereOf(storage), { pg_dump: pgDump, litestream })
   const backups = join(shell.home.home, 'backups')
-  if (place.database) {
+  if (storage.database) {
     await shell.paste(`mkdir ${backups}\n${dump!}`, { '/backups/pinfold': backups })
     assert.ok(readdirSync(backups).includes('pinfold.dump') && readdirSync(backups).includes('blobs'))
     return t.diagnostic('copies of an embedded database are left out')
   }
-  await shell.paste(backup!, { '/var/lib/pinfold': place.data, '/backups/pinfold': backups })
+  await shell.paste(backup!, { '/var/lib/pinfold': storage.data, '/backups/pinfold': backups })
   const example = /^\| `(\S+)\/pinfold\.db` \|/m.exec(guide.text)![1]!
   const shape = new RegExp(`^${example.replaceAll(/\d/g, '\\d').replaceAll('.', '\\.')}$`)
   const copies = readdirSync(backups).filter((name) => shape.test(name))
@@ -130,9 +130,9 @@ test('the backup in the guide has the parts that its table shows', async (t: Tes
   const described = JSON.parse(readFileSync(join(backups, copies[0]!, 'backup.json'), 'utf8'))
   assert.match(described.masterKey, /^[0-9a-f]{16}$/)
 
-  await shell.paste(replicate!, { '/var/lib/pinfold': place.data, TIME: '2026-11-30T12:00:00Z' })
+  await shell.paste(replicate!, { '/var/lib/pinfold': storage.data, TIME: '2026-11-30T12:00:00Z' })
   const [copying, restoring] = shell.calls()
-  assert.deepEqual(copying!.args, ['replicate', join(place.data, 'pinfold.db'), 's3://backups/pinfold'])
+  assert.deepEqual(copying!.args, ['replicate', join(storage.data, 'pinfold.db'), 's3://backups/pinfold'])
   assert.ok(existsSync(copying!.args[1]!))
   assert.deepEqual(restoring!.args.at(-1), 's3://backups/pinfold')
 })

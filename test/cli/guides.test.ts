@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { summaries } from '#cli/summaries.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { blocksOf, missing, paste } from '../support/pages.ts'
-import { makePlace, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startProcess } from '../support/process.ts'
 
 type Output = readonly string[]
 type Options = { env?: Record<string, string>; hosts?: Record<string, string> }
@@ -16,11 +16,11 @@ async function runGuide(
   { env = {}, hosts = {} }: Options = {},
 ): Promise<Output[] | undefined> {
   if ((await missing('crane')).length > 0) return void t.skip('crane must be on the PATH')
-  await using place = await makePlace()
-  await using server = await startProcess(place, { env })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { env })
   using home = makeHome()
-  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: place.data } }
-  return await paste(blocksOf(page), place, { ...hosts, '127.0.0.1:8080': new URL(server.url).host }, options)
+  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: storage.data } }
+  return await paste(blocksOf(page), storage, { ...hosts, '127.0.0.1:8080': new URL(server.url).host }, options)
 }
 
 const rows = (lines: Output) => lines.map((line) => line.split(/ {2,}/))
@@ -81,14 +81,14 @@ test('the guide on vulnerable images works as written', async (t) => {
 
 test('the guide on mirrors works as written, with a server of the test as the upstream', async (t) => {
   if ((await missing('crane')).length > 0) return t.skip('crane must be on the PATH')
-  await using place = await makePlace()
-  await using upstream = await startProcess(place)
+  await using storage = await createStorage()
+  await using upstream = await startProcess(storage)
   using home = makeHome()
   const push = `bin/pinfold orgs create public --configure-docker
 tar -cf - LICENSE | crane append -f - -t 127.0.0.1:8080/public/alpine:latest
 `
-  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: place.data } }
-  await paste([push], place, { '127.0.0.1:8080': new URL(upstream.url).host }, options)
+  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: storage.data } }
+  await paste([push], storage, { '127.0.0.1:8080': new URL(upstream.url).host }, options)
   const outputs = await runGuide(t, 'docs/guides/mirror-a-registry.md', {
     env: { PINFOLD_UPSTREAMS_PRIVATE: '127.0.0.0/8', PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' },
     hosts: {
@@ -105,26 +105,26 @@ tar -cf - LICENSE | crane append -f - -t 127.0.0.1:8080/public/alpine:latest
 })
 
 test('the CI guide creates an identity and prints the lines for the workflow', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   using home = makeHome()
-  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: place.data } }
+  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: storage.data } }
   const hosts = { '127.0.0.1:8080': new URL(server.url).host }
-  const [made] = await paste(blocksOf('docs/guides/push-from-ci.md'), place, hosts, options)
+  const [made] = await paste(blocksOf('docs/guides/push-from-ci.md'), storage, hosts, options)
   assert.match(made!.join('\n'), /^ {2}PINFOLD_IDENTITY: \S+$/m)
   assert.match(made!.at(-1)!, /pinfold login && pinfold docker configure$/)
 })
 
 test('the restore test in the backup guide works as written', async (t) => {
-  await using place = await makePlace()
-  if (place.database) return t.skip('PostgreSQL is backed up with its own tools')
-  await using _server = await startProcess(place)
+  await using storage = await createStorage()
+  if (storage.database) return t.skip('PostgreSQL is backed up with its own tools')
+  await using _server = await startProcess(storage)
   using home = makeHome()
   const blocks = blocksOf('docs/guides/back-up-and-restore.md').filter((block) => block.includes('--data data'))
   const [checked] = await paste(
     blocks,
-    place,
-    { 'data/master.key': `${place.data}/master.key` },
+    storage,
+    { 'data/master.key': `${storage.data}/master.key` },
     { quiet: false, env: home.env },
   )
   assert.equal(checked!.filter((line) => /^\w+: \d+ examined, all right/.test(line)).length, 18)

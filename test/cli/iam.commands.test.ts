@@ -6,19 +6,19 @@ import { after, before, test } from 'node:test'
 import { startClouds } from '../support/fake-clouds.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { makeHome } from '../support/fake-sts.ts'
-import { makePlace, type Place, type Process, run, startProcess } from '../support/process.ts'
+import { createStorage, type Process, run, startProcess, type TestStorage } from '../support/process.ts'
 
-let place: Place
+let storage: TestStorage
 let server: Process
 let home: ReturnType<typeof makeHome>
 let issuer: FakeIssuer
 let clouds: Awaited<ReturnType<typeof startClouds>>
 
 before(async () => {
-  place = await makePlace()
+  storage = await createStorage()
   issuer = await startIssuer()
   clouds = await startClouds()
-  server = await startProcess(place, {
+  server = await startProcess(storage, {
     env: {
       PINFOLD_ALLOW_INSECURE_ISSUERS: 'on',
       PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on',
@@ -36,7 +36,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
   await clouds[Symbol.asyncDispose]()
   await issuer[Symbol.asyncDispose]()
-  await place[Symbol.asyncDispose]()
+  await storage[Symbol.asyncDispose]()
 })
 
 /** A command line, its expected output and its exit code; `$name` is a value that `keep` has stored. */
@@ -45,7 +45,7 @@ type Row = { words: string; prints?: RegExp; says?: RegExp; code?: number; keep?
 const kept = new Map<string, string>()
 
 async function played(args: readonly string[]) {
-  return run([...args, ...place.args], { env: { ...place.env, ...home.env, PINFOLD_API: server.url } })
+  return run([...args, ...storage.args], { env: { ...storage.env, ...home.env, PINFOLD_API: server.url } })
 }
 
 async function play(rows: readonly Row[]): Promise<void> {

@@ -9,7 +9,15 @@ import type { Terminal } from '../../src/cli/framework/command.ts'
 import { withOperator } from '../../src/cli/framework/operator.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
-import { makePlace, type Place, type Process, type Run, run, startProcess, tokenOf } from '../support/process.ts'
+import {
+  createStorage,
+  type Process,
+  type Run,
+  run,
+  startProcess,
+  type TestStorage,
+  tokenOf,
+} from '../support/process.ts'
 
 const terminal: Terminal = {
   env: {},
@@ -18,22 +26,22 @@ const terminal: Terminal = {
   say: () => {},
   untilAsked: async () => {},
 }
-let place: Place
+let storage: TestStorage
 let server: Process
 let home: ReturnType<typeof makeHome>
 
 before(async () => {
-  place = await makePlace()
-  server = await startProcess(place)
+  storage = await createStorage()
+  server = await startProcess(storage)
   home = makeHome()
 })
 after(async () => {
   home[Symbol.dispose]()
   await server[Symbol.asyncDispose]()
-  await place[Symbol.asyncDispose]()
+  await storage[Symbol.asyncDispose]()
 })
 
-const env = () => ({ ...place.env, ...home.env, PINFOLD_API: server.url, DOCKER_CONFIG: join(home.home, 'docker') })
+const env = () => ({ ...storage.env, ...home.env, PINFOLD_API: server.url, DOCKER_CONFIG: join(home.home, 'docker') })
 
 /** Runs a command as the operator of the data folder, and fails on an error unless a test expects it. */
 async function iam(...args: string[]): Promise<string> {
@@ -42,7 +50,7 @@ async function iam(...args: string[]): Promise<string> {
   return stdout
 }
 
-const attempt = (...args: string[]): Promise<Run> => run([...args, ...place.args], { env: env() })
+const attempt = (...args: string[]): Promise<Run> => run([...args, ...storage.args], { env: env() })
 const rowsOf = (text: string) =>
   text
     .trim()
@@ -335,7 +343,7 @@ test('a signed-in user, or one with a token, acts as themselves also next to a d
       'id',
     )
   ).trim()
-  const token = await tokenOf(place, ['--identity', uid])
+  const token = await tokenOf(storage, ['--identity', uid])
   const as = (...args: string[]) => run(args, { env: { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token } })
   const listed = await as('orgs', 'list', '-o', 'terse')
   assert.equal(listed.stdout, 'cyberdyne\n', 'only their own organization')
@@ -373,7 +381,7 @@ test('a command creates an organization and signs in clients on this machine', a
 test('reports a data folder without a running server, and creates nothing in a wrong folder', {
   skip: onPostgres,
 }, async () => {
-  await using other = await makePlace()
+  await using other = await createStorage()
   const list = (data: string) => run(['orgs', 'list', '--data', data], { env: home.env })
   const empty = await list(join(other.data, 'typo'))
   assert.equal(empty.code, 69)
@@ -390,7 +398,7 @@ test('reports a data folder without a running server, and creates nothing in a w
 test('sends no token to another program that listens at the former address of a server', {
   skip: onPostgres,
 }, async () => {
-  await using other = await makePlace()
+  await using other = await createStorage()
   const stopped = await startProcess(other)
   await stopped[Symbol.asyncDispose]()
   await using stranger = await listenAt(new URL(stopped.url).host)
@@ -413,7 +421,7 @@ test('with a database, the server must be named, and tokens are sent only over h
 }, async () => {
   const list = (api: string, ...args: string[]) => {
     const { PINFOLD_API: _, ...rest } = env()
-    return run(['orgs', 'list', ...place.args, ...args], {
+    return run(['orgs', 'list', ...storage.args, ...args], {
       env: { ...rest, ...(api && { PINFOLD_API: api }) },
     })
   }

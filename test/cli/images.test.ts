@@ -7,7 +7,7 @@ import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
-import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startProcess, tokenOf } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 
@@ -197,8 +197,8 @@ test('prints one line for invalid arguments and missing images', async () => {
 })
 
 test('an import writes to a running server, prints its result, and changes nothing when repeated', async () => {
-  await using place = await makePlace()
-  const file = join(place.data, 'histories.json.gz')
+  await using storage = await createStorage()
+  const file = join(storage.data, 'histories.json.gz')
   const history = (...digests: string[]) =>
     digests.map((text, i) => ({ updateTimestamp: minute(i), digest: digestOf(text) }))
   const tags = [
@@ -207,9 +207,9 @@ test('an import writes to a running server, prints its result, and changes nothi
     { image: 'Not-A-Name', tag: 'latest', history: history('a') },
   ]
   writeFileSync(file, gzipSync(JSON.stringify({ tags })))
-  await using server = await startProcess(place)
-  const env = { ...place.env, PINFOLD_API: server.url }
-  const load = () => run(['tags', 'import', file, ...place.args, '-o', 'json'], { env })
+  await using server = await startProcess(storage)
+  const env = { ...storage.env, PINFOLD_API: server.url }
+  const load = () => run(['tags', 'import', file, ...storage.args, '-o', 'json'], { env })
   const first = await load()
   assert.equal(first.code, 1, first.stderr)
   assert.match(first.stderr, /^pinfold: Not-A-Name: Invalid argument: name/m)
@@ -218,7 +218,7 @@ test('an import writes to a running server, prints its result, and changes nothi
   const again = { images: 2, imagesCreated: 0, tagsCreated: 0, recordsCreated: 0, recordsUnchanged: 3 }
   assert.partialDeepStrictEqual(JSON.parse((await load()).stdout), again)
 
-  const token = await tokenOf(place)
+  const token = await tokenOf(storage)
   const shown = await run(['tags', 'history', 'public/base', '-o', 'json'], { env: { ...env, PINFOLD_TOKEN: token } })
   assert.deepEqual(
     JSON.parse(shown.stdout).map(({ time, digest, source }: Json) => [time, digest, source]),
@@ -233,15 +233,15 @@ test('an import writes to a running server, prints its result, and changes nothi
   assert.equal(((await listed.json()) as Json).tags[0].deprecated, true)
   for (const text of ['', '{}', '{"tags":[{}]}']) {
     writeFileSync(file, gzipSync(text))
-    const bad = await run(['tags', 'import', file, ...place.args], { env: place.env })
+    const bad = await run(['tags', 'import', file, ...storage.args], { env: storage.env })
     assert.equal(bad.code, 1, bad.stderr)
     assert.match(bad.stderr, /histories\.json\.gz: /)
   }
 })
 
 test('an import of long histories and of many tags is split into requests within the limits', async () => {
-  await using place = await makePlace()
-  const file = join(place.data, 'histories.json')
+  await using storage = await createStorage()
+  const file = join(storage.data, 'histories.json')
   const history = (records: number) =>
     Array.from({ length: records }, (_, i) => ({ updateTimestamp: minute(i), digest: digestOf(String(i % 2)) }))
   const image = 'registry.example.com/long'
@@ -250,10 +250,10 @@ test('an import of long histories and of many tags is split into requests within
     ...Array.from({ length: 120 }, (_, i) => ({ image, tag: `v${i}`, history: history(i < 100 ? 110 : 1) })),
   ]
   writeFileSync(file, JSON.stringify({ tags }))
-  await using server = await startProcess(place)
-  const env = { ...place.env, PINFOLD_API: server.url }
-  const load = () => run(['tags', 'import', file, ...place.args, '-o', 'json'], { env })
-  const headers = { authorization: `Bearer ${await tokenOf(place)}` }
+  await using server = await startProcess(storage)
+  const env = { ...storage.env, PINFOLD_API: server.url }
+  const load = () => run(['tags', 'import', file, ...storage.args, '-o', 'json'], { env })
+  const headers = { authorization: `Bearer ${await tokenOf(storage)}` }
   const requests = async () => {
     const text = await (await fetch(`${server.url}/metrics`, { headers })).text()
     return Number(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, type Place, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, project, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 
 const python = {
   ecosystem: 'python',
@@ -48,26 +48,26 @@ const java = {
   ],
 }
 
-function write(place: Place, name: string, content: object | string): string {
-  const path = join(place.data, name)
+function write(storage: TestStorage, name: string, content: object | string): string {
+  const path = join(storage.data, name)
   const text = typeof content === 'string' ? content : JSON.stringify(content, null, 1)
   writeFileSync(path, name.endsWith('.gz') ? gzipSync(text) : text)
   return path
 }
 
-const importFrom = (place: Place, paths: string[], ...more: string[]) =>
-  run(['libraries', 'import', ...place.args, ...paths, ...more], { env: place.env })
+const importFrom = (storage: TestStorage, paths: string[], ...more: string[]) =>
+  run(['libraries', 'import', ...storage.args, ...paths, ...more], { env: storage.env })
 
 test('imports library files next to a running server, and the second time nothing changes', async () => {
-  await using place = await makePlace()
-  const folder = join(place.data, 'files')
+  await using storage = await createStorage()
+  const folder = join(storage.data, 'files')
   mkdirSync(folder)
   const names = { 'files/java.json': java, 'files/lists.json.gz': lists, 'files/python.json': python }
-  for (const [name, content] of Object.entries(names)) write(place, name, content)
+  for (const [name, content] of Object.entries(names)) write(storage, name, content)
   writeFileSync(join(folder, 'README.md'), 'not one of them')
-  await using server = await startProcess(place)
+  await using server = await startProcess(storage)
 
-  const first = await importFrom(place, [folder])
+  const first = await importFrom(storage, [folder])
   assert.deepEqual(
     [first.code, first.stdout.split('\n').at(-2)],
     [0, '3 libraries: 3 new, 0 changed, 0 unchanged, 6 new versions, 0 changed versions'],
@@ -76,11 +76,11 @@ test('imports library files next to a running server, and the second time nothin
     first.stdout,
     /java\.json: 1 packages, 3 versions\n.*lists\.json\.gz: 2 packages, 4 versions\n.*python\.json: 1 packages, 1 versions\n/,
   )
-  const again = await importFrom(place, [folder], '--output', 'json')
+  const again = await importFrom(storage, [folder], '--output', 'json')
   const none = { created: 0, updated: 0, unchanged: 3, versionsCreated: 0, versionsUpdated: 0, refused: 0 }
   assert.deepEqual([again.code, JSON.parse(again.stdout)], [0, none])
 
-  const client = clientOf(server.url, await tokenOf(place))
+  const client = clientOf(server.url, await tokenOf(storage))
   const versions = async (uid: string) =>
     (await client.get(`/libraries/v2/artifacts/${encodeURIComponent(uid)}/versions`)).body.artifactVersions
   const [ten, two] = await versions('python:flask')
@@ -100,9 +100,9 @@ test('imports library files next to a running server, and the second time nothin
 })
 
 test('imports real lists of Python versions in order, without a server', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const file = join(project, 'test/data/python-version-lists.json.gz')
-  const { code, stdout } = await importFrom(place, [file])
+  const { code, stdout } = await importFrom(storage, [file])
   assert.deepEqual(
     [code, stdout.split('\n').at(-2)],
     [0, '652 libraries: 652 new, 0 changed, 0 unchanged, 35302 new versions, 0 changed versions'],
@@ -111,9 +111,9 @@ test('imports real lists of Python versions in order, without a server', async (
 })
 
 test('an error for an invalid package names file, line and field, and no version of it is imported', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const [good] = lists.packages
-  const file = write(place, 'wrong.json', {
+  const file = write(storage, 'wrong.json', {
     ecosystem: 'python',
     packages: [
       good,
@@ -128,7 +128,7 @@ test('an error for an invalid package names file, line and field, and no version
       null,
     ],
   })
-  const javaFile = write(place, 'wrong-java.json', {
+  const javaFile = write(storage, 'wrong-java.json', {
     ecosystem: 'java',
     packages: [
       { groupId: 'g', artifactId: 'a', title: 'two\nlines', versions: [{ version: '1' }] },
@@ -137,7 +137,7 @@ test('an error for an invalid package names file, line and field, and no version
       { groupId: 'g', artifactId: 'c', versions: ['1'] },
     ],
   })
-  const { code, stdout, stderr } = await importFrom(place, [file, javaFile])
+  const { code, stdout, stderr } = await importFrom(storage, [file, javaFile])
   assert.deepEqual(
     [code, stdout.split('\n').at(-2)],
     [1, '1 libraries: 1 new, 0 changed, 0 unchanged, 3 new versions, 0 changed versions; 13 problems, see above'],
@@ -165,7 +165,7 @@ test('an error for an invalid package names file, line and field, and no version
 })
 
 test('names a file without libraries', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const cases: Record<string, [string, RegExp]> = {
     'broken.json': ['{\n "ecosystem": "python",\n oops }', /broken\.json:3: is not valid JSON/],
     'cut.json': ['{"ecosystem": "python"', /cut\.json:1: is not valid JSON/],
@@ -175,10 +175,10 @@ test('names a file without libraries', async () => {
     'rust.json': ['{"ecosystem": "rust", "packages": []}', /rust\.json:1: ecosystem: must be java or python/],
     'none.json': ['{"ecosystem": "python",\n "packages": {}}', /none\.json:2: packages: must be a list/],
   }
-  const files = Object.entries(cases).map(([name, [text]]) => write(place, name, text))
-  const { code, stderr } = await importFrom(place, files)
+  const files = Object.entries(cases).map(([name, [text]]) => write(storage, name, text))
+  const { code, stderr } = await importFrom(storage, files)
   assert.equal(code, 1)
   for (const [, expected] of Object.values(cases)) assert.match(stderr, expected)
-  const missing = await importFrom(place, [join(place.data, 'nowhere.json')])
+  const missing = await importFrom(storage, [join(storage.data, 'nowhere.json')])
   assert.deepEqual([missing.code, /nowhere\.json/.test(missing.stderr)], [1, true])
 })

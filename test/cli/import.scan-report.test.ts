@@ -3,21 +3,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startProcess, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 const file = (name: string) => fileURLToPath(new URL(`../data/scan-reports/${name}.json`, import.meta.url))
 
 test('imports a report for a tag or a digest, and prints its result', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const client = clientOf(server.url, await tokenOf(place))
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const client = clientOf(server.url, await tokenOf(storage))
   await client.post('/iam/v2/groups/', { name: 'acme' })
-  const registry = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+  const registry = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
   const { digest } = await registry.pushImage('acme/app', 'latest')
   const handIn = (name: string, ...args: string[]) =>
-    run(['images', 'import-scan', ...place.args, file(name), ...args], {
-      env: { ...place.env, PINFOLD_API: server.url },
+    run(['images', 'import-scan', ...storage.args, file(name), ...args], {
+      env: { ...storage.env, PINFOLD_API: server.url },
     })
 
   assert.deepEqual(await handIn('trivy-alpine-39', '--image', 'acme/app'), {

@@ -7,19 +7,19 @@ import { createGunzip, createGzip, gzipSync } from 'node:zlib'
 import { extract, pack } from 'tar-stream'
 import { parse } from 'yaml'
 import { type Client, clientOf, type Json, onPostgres } from '../support/pinfold.ts'
-import { makePlace, type Place, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, project, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 
 const samples = join(project, 'examples/advisories')
 /** The whole data set, if it exists next to the repository. */
 const whole = join(project, '../shared/data')
 
 const commands = { advisories: ['advisories', 'import'], osv: ['vulnerabilities', 'import'] } as const
-const importing = (place: Place, what: keyof typeof commands, ...from: string[]) =>
-  run([...commands[what], ...place.args, ...from], { env: place.env })
+const importing = (storage: TestStorage, what: keyof typeof commands, ...from: string[]) =>
+  run([...commands[what], ...storage.args, ...from], { env: storage.env })
 
-async function withServer<T>(place: Place, work: (client: Client) => Promise<T>): Promise<T> {
-  await using server = await startProcess(place)
-  return await work(clientOf(server.url, await tokenOf(place)))
+async function withServer<T>(storage: TestStorage, work: (client: Client) => Promise<T>): Promise<T> {
+  await using server = await startProcess(storage)
+  return await work(clientOf(server.url, await tokenOf(storage)))
 }
 
 const total = async (client: Client, query = '') =>
@@ -40,17 +40,20 @@ const advisoryOf = (id: string, version = '1.10') => `  - id: ${id}
 `
 
 test('imports the samples once, without a server, into the public organization', async () => {
-  await using place = await makePlace()
-  const first = await importing(place, 'advisories', samples)
+  await using storage = await createStorage()
+  const first = await importing(storage, 'advisories', samples)
   assert.deepEqual(first, { code: 0, stdout: '174 advisories: 174 new, 0 changed, 0 unchanged\n', stderr: '' })
-  assert.match((await importing(place, 'osv', samples)).stdout, /^70 vulnerabilities: 70 new, /)
+  assert.match((await importing(storage, 'osv', samples)).stdout, /^70 vulnerabilities: 70 new, /)
   assert.match(
-    (await importing(place, 'advisories', samples)).stdout,
+    (await importing(storage, 'advisories', samples)).stdout,
     /^174 advisories: 0 new, 0 changed, 174 unchanged$/m,
   )
-  assert.match((await importing(place, 'osv', samples)).stdout, /^70 vulnerabilities: 0 new, 0 changed, 70 unchanged$/m)
+  assert.match(
+    (await importing(storage, 'osv', samples)).stdout,
+    /^70 vulnerabilities: 0 new, 0 changed, 70 unchanged$/m,
+  )
 
-  await withServer(place, async (client) => {
+  await withServer(storage, async (client) => {
     const { groups } = (await client.get('/iam/v2/groups?uidp.in_root=true')).body
     assert.deepEqual(
       groups.map(({ name }: Json) => name),
@@ -64,34 +67,34 @@ test('imports the samples once, without a server, into the public organization',
 })
 
 test('an import sends data to the running server, into the given group', async () => {
-  await using place = await makePlace()
-  await withServer(place, async (client) => {
+  await using storage = await createStorage()
+  await withServer(storage, async (client) => {
     const { uid } = (await client.post('/iam/v2/groups/', { name: 'acme' })).body
-    const args = ['advisories', 'import', ...place.args, samples, '--in', uid, '--author', 'team', '-o', 'json']
-    const { code, stdout, stderr } = await run(args, { env: place.env })
+    const args = ['advisories', 'import', ...storage.args, samples, '--in', uid, '--author', 'team', '-o', 'json']
+    const { code, stdout, stderr } = await run(args, { env: storage.env })
     assert.deepEqual([code, stderr], [0, ''])
     assert.deepEqual(JSON.parse(stdout), { created: 174, updated: 0, unchanged: 0, refused: 0 })
     assert.equal(await total(client, `uidp.children_of=${uid}&event_authors=team`), 174)
     const again = await run(
       args.map((arg) => (arg === uid ? 'acme' : arg)),
-      { env: place.env },
+      { env: storage.env },
     )
     assert.deepEqual(JSON.parse(again.stdout), { created: 0, updated: 0, unchanged: 174, refused: 0 })
-    const nowhere = await run(['advisories', 'import', ...place.args, samples, '--in', 'acmee'], { env: place.env })
+    const nowhere = await run(['advisories', 'import', ...storage.args, samples, '--in', 'acmee'], { env: storage.env })
     assert.equal(nowhere.code, 1)
     assert.match(nowhere.stderr, /no organi[sz]ation .*acmee.*\n.*acme/)
   })
 })
 
 test('importing a changed file changes its advisories, and versions stay unchanged text', async () => {
-  await using place = await makePlace()
-  const file = join(place.data, 'tool.advisories.yaml')
-  mkdirSync(place.data, { recursive: true })
+  await using storage = await createStorage()
+  const file = join(storage.data, 'tool.advisories.yaml')
+  mkdirSync(storage.data, { recursive: true })
   writeFileSync(file, yamlOf('tool', advisoryOf('CGA-1'), advisoryOf('CGA-2')))
-  assert.match((await importing(place, 'advisories', file)).stdout, /2 new/)
+  assert.match((await importing(storage, 'advisories', file)).stdout, /2 new/)
   writeFileSync(file, yamlOf('tool', advisoryOf('CGA-1', '1.20'), advisoryOf('CGA-2')))
-  assert.match((await importing(place, 'advisories', file)).stdout, /0 new, 1 changed, 1 unchanged/)
-  await withServer(place, async (client) => {
+  assert.match((await importing(storage, 'advisories', file)).stdout, /0 new, 1 changed, 1 unchanged/)
+  await withServer(storage, async (client) => {
     const { advisories } = (await client.get('/vulnerabilities/v2/advisories?order_by=advisory_id')).body
     assert.deepEqual(
       advisories.map(({ events }: Json) => events[0].fixed.fixedVersion),
@@ -102,8 +105,8 @@ test('importing a changed file changes its advisories, and versions stay unchang
 })
 
 test('errors name file, line and field of invalid entries, and the other entries are imported', async () => {
-  await using place = await makePlace()
-  const folder = join(place.data, 'in')
+  await using storage = await createStorage()
+  const folder = join(storage.data, 'in')
   mkdirSync(folder, { recursive: true })
   const file = (name: string, text: string | Uint8Array) => writeFileSync(join(folder, name), text)
   const good = advisoryOf('CGA-0')
@@ -120,7 +123,7 @@ test('errors name file, line and field of invalid entries, and the other entries
   file('h.advisories.yaml', '[]')
   file('i.advisories.yaml', `${'['.repeat(20_000)}`)
   file('ignored.txt', 'nothing')
-  const { code, stdout, stderr } = await importing(place, 'advisories', folder)
+  const { code, stdout, stderr } = await importing(storage, 'advisories', folder)
   const told = stderr
     .trim()
     .split('\n')
@@ -143,13 +146,13 @@ test('errors name file, line and field of invalid entries, and the other entries
     assert.ok(found, `${where} in ${stderr}`)
     if (field !== undefined) assert.equal(found[1], field, stderr)
   }
-  await withServer(place, async (client) => assert.equal(await total(client), 2))
+  await withServer(storage, async (client) => assert.equal(await total(client), 2))
 })
 
 test('errors for invalid vulnerabilities name file, line and field', async () => {
-  await using place = await makePlace()
-  mkdirSync(place.data, { recursive: true })
-  const file = join(place.data, 'x.jsonl.gz')
+  await using storage = await createStorage()
+  mkdirSync(storage.data, { recursive: true })
+  const file = join(storage.data, 'x.jsonl.gz')
   const lines = [
     {
       id: 'A-1',
@@ -166,7 +169,7 @@ test('errors for invalid vulnerabilities name file, line and field', async () =>
     { id: 'A-1' },
   ].map((record) => JSON.stringify(record))
   writeFileSync(file, gzipSync([...lines, '{"id":', ''].join('\n')))
-  const { code, stdout, stderr } = await importing(place, 'osv', file)
+  const { code, stdout, stderr } = await importing(storage, 'osv', file)
   assert.equal(code, 1)
   assert.match(stdout, /^1 vulnerabilities: 1 new/m)
   const told = stderr
@@ -184,15 +187,15 @@ test('errors for invalid vulnerabilities name file, line and field', async () =>
 })
 
 test('imports packages in vulnerability files as a source that covers nothing and deletes nothing', async () => {
-  await using place = await makePlace()
-  mkdirSync(place.data, { recursive: true })
-  const file = join(place.data, 'x.jsonl')
+  await using storage = await createStorage()
+  mkdirSync(storage.data, { recursive: true })
+  const file = join(storage.data, 'x.jsonl')
   const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
   const affected = [{ package: { ecosystem: 'PyPI', name: 'flask' }, ranges }]
   const severity = [{ type: 'CVSS_V3', score: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H' }]
   const give = (...records: object[]) => writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'))
   const source = async () => {
-    const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+    const { stdout } = await run(['vulnerabilities', 'status', ...storage.args, '-o', 'json'], { env: storage.env })
     return (JSON.parse(stdout) as Json[]).map(({ name, records, ecosystems, error }) => [
       name,
       records,
@@ -201,26 +204,26 @@ test('imports packages in vulnerability files as a source that covers nothing an
     ])
   }
   give({ id: 'P-1', affected, severity }, { id: 'P-2', affected: [{ ...affected[0], package: { name: 'x' } }] })
-  const { code, stderr } = await importing(place, 'osv', file)
+  const { code, stderr } = await importing(storage, 'osv', file)
   assert.deepEqual([code, stderr], [1, `pinfold: ${file}:2: affected[0].package.ecosystem is required\n`])
   assert.deepEqual(await source(), [['import/osv', '1', [], '']])
   give({ id: 'P-2', affected, withdrawn: '2026-01-01T00:00:00Z' })
-  assert.equal((await importing(place, 'osv', file)).code, 0)
+  assert.equal((await importing(storage, 'osv', file)).code, 0)
   assert.deepEqual(await source(), [['import/osv', '2', [], '']])
 })
 
 test('an import that covers an ecosystem is a data source for it, and withdraws missing records', async () => {
-  await using place = await makePlace()
-  mkdirSync(place.data, { recursive: true })
-  const file = join(place.data, 'x.jsonl')
+  await using storage = await createStorage()
+  mkdirSync(storage.data, { recursive: true })
+  const file = join(storage.data, 'x.jsonl')
   const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
   const affected = [{ package: { ecosystem: 'PyPI', name: 'flask' }, ranges }]
   const give = (...records: object[]) => writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'))
   const source = async () => {
-    const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+    const { stdout } = await run(['vulnerabilities', 'status', ...storage.args, '-o', 'json'], { env: storage.env })
     return (JSON.parse(stdout) as Json[]).map(({ name, records, ecosystems }) => [name, records, ecosystems])
   }
-  const covering = async (...args: string[]) => importing(place, 'osv', file, ...args)
+  const covering = async (...args: string[]) => importing(storage, 'osv', file, ...args)
   give({ id: 'P-1', affected }, { id: 'P-2', affected })
   assert.equal((await covering('--covers', 'PyPI')).code, 0)
   assert.deepEqual(await source(), [['import/osv/PyPI', '2', ['PyPI']]])
@@ -234,15 +237,15 @@ test('an import that covers an ecosystem is a data source for it, and withdraws 
 })
 
 test('an import with an invalid record counts as a failed read of its ecosystems', async () => {
-  await using place = await makePlace()
-  mkdirSync(place.data, { recursive: true })
-  const file = join(place.data, 'x.jsonl')
+  await using storage = await createStorage()
+  mkdirSync(storage.data, { recursive: true })
+  const file = join(storage.data, 'x.jsonl')
   const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed: '1.2' }] }]
   const affected = [{ package: { ecosystem: 'PyPI', name: 'flask' }, ranges }]
   const give = (...lines: string[]) => writeFileSync(file, lines.join('\n'))
-  const covering = async () => (await importing(place, 'osv', file, '--covers', 'PyPI')).code
+  const covering = async () => (await importing(storage, 'osv', file, '--covers', 'PyPI')).code
   const source = async () => {
-    const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+    const { stdout } = await run(['vulnerabilities', 'status', ...storage.args, '-o', 'json'], { env: storage.env })
     return (JSON.parse(stdout) as Json[]).map(({ records, error, fetchTime }) => [records, error, Boolean(fetchTime)])
   }
   const good = JSON.stringify({ id: 'P-1', affected })
@@ -259,15 +262,15 @@ test('an import with an invalid record counts as a failed read of its ecosystems
 })
 
 test('reads archives file by file, and names a file that is not an archive', async () => {
-  await using place = await makePlace()
-  mkdirSync(place.data, { recursive: true })
+  await using storage = await createStorage()
+  mkdirSync(storage.data, { recursive: true })
   const tar = pack()
   tar.entry({ name: 'deep/a.advisories.yaml' }, yamlOf('a', advisoryOf('CGA-1')))
   tar.entry({ name: 'other.txt' }, 'nothing')
   tar.finalize()
-  const file = join(place.data, 'all.tar.gz')
+  const file = join(storage.data, 'all.tar.gz')
   writeFileSync(file, await buffer(tar.pipe(createGzip())))
-  assert.match((await importing(place, 'advisories', file)).stdout, /^1 advisories: 1 new/)
+  assert.match((await importing(storage, 'advisories', file)).stdout, /^1 advisories: 1 new/)
 
   const sizeless = Buffer.alloc(2048)
   sizeless.write('a.advisories.yaml')
@@ -283,14 +286,14 @@ test('reads archives file by file, and names a file that is not an archive', asy
     ['not.advisories.yaml.gz', 'no gzip'],
   ]
   for (const [path, content] of damaged) {
-    writeFileSync(join(place.data, path), content)
-    const broken = await importing(place, 'advisories', join(place.data, path))
+    writeFileSync(join(storage.data, path), content)
+    const broken = await importing(storage, 'advisories', join(storage.data, path))
     assert.deepEqual([broken.code, broken.stdout], [1, ''])
     assert.match(broken.stderr, new RegExp(`^pinfold: .*${path}: `))
   }
-  const missing = await importing(place, 'advisories', join(place.data, 'nowhere'))
-  assert.deepEqual([missing.code, missing.stderr], [1, `pinfold: ${join(place.data, 'nowhere')}: does not exist\n`])
-  assert.equal((await run(['advisories', 'import', ...place.args], { env: place.env })).code, 64)
+  const missing = await importing(storage, 'advisories', join(storage.data, 'nowhere'))
+  assert.deepEqual([missing.code, missing.stderr], [1, `pinfold: ${join(storage.data, 'nowhere')}: does not exist\n`])
+  assert.equal((await run(['advisories', 'import', ...storage.args], { env: storage.env })).code, 64)
 })
 
 type Entry = { package: string; id: string; aliases: string[]; events: Json[] }
@@ -364,10 +367,10 @@ async function checkFilters(client: Client, entries: readonly Entry[]): Promise<
 }
 
 test('filters return the same samples as a full scan of their YAML', async () => {
-  await using place = await makePlace()
-  await importing(place, 'advisories', samples)
+  await using storage = await createStorage()
+  await importing(storage, 'advisories', samples)
   const texts = globSync(`${samples}/*.yaml`).map((file) => readFileSync(file, 'utf8'))
-  await withServer(place, (client) => checkFilters(client, plainly(texts)))
+  await withServer(storage, (client) => checkFilters(client, plainly(texts)))
 })
 
 async function membersOf(archive: string): Promise<string[]> {
@@ -383,17 +386,17 @@ test('imports the whole data set once, and filters return the same as a full sca
   // The large data set runs on one engine only; the other one has the samples.
   skip: (onPostgres && 'on SQLite') || (!existsSync(whole) && 'no data beside'),
 }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const archive = join(whole, 'advisories/wolfi-advisories.tar.gz')
   const vulns = join(whole, 'vulns')
   const done = (stdout: string) => ({ code: 0, stdout: `${stdout}\n`, stderr: '' })
   for (const told of ['6696 new, 0 changed, 0 unchanged', '0 new, 0 changed, 6696 unchanged']) {
-    assert.deepEqual(await importing(place, 'advisories', archive), done(`6696 advisories: ${told}`))
+    assert.deepEqual(await importing(storage, 'advisories', archive), done(`6696 advisories: ${told}`))
   }
   for (const told of ['1900 new, 0 changed, 0 unchanged', '0 new, 0 changed, 1900 unchanged']) {
-    assert.deepEqual(await importing(place, 'osv', vulns), done(`1900 vulnerabilities: ${told}`))
+    assert.deepEqual(await importing(storage, 'osv', vulns), done(`1900 vulnerabilities: ${told}`))
   }
-  await withServer(place, async (client) => {
+  await withServer(storage, async (client) => {
     assert.equal(await metadataTotal(client), 1900)
     const entries = plainly(await membersOf(archive))
     assert.deepEqual([entries.length, await total(client)], [6696, 6696])

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { killRounds } from '../support/durability.ts'
-import { makePlace } from '../support/process.ts'
+import { createStorage } from '../support/process.ts'
 
 test('a server killed during writes loses nothing acknowledged', async () => {
-  await using place = await makePlace()
-  const tally = await killRounds(place, 1, 200)
+  await using storage = await createStorage()
+  const tally = await killRounds(storage, 1, 200)
   assert.equal(tally.sent, 200)
   assert.ok(tally.acknowledged >= 20, `only ${tally.acknowledged} writes were acknowledged`)
 })

@@ -10,7 +10,7 @@ import { parseNote } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -19,31 +19,31 @@ const isThere = (program: string) => (process.env.PATH ?? '').split(':').some((d
 const noDump = Boolean(database) && !isThere('pg_dump') && 'pg_dump is not there'
 
 /** Copies the database of a stopped server. */
-function keep(place: Place, folder: string): void {
+function keep(storage: TestStorage, folder: string): void {
   if (database) {
     execFileSync('pg_dump', [
       '--format=custom',
-      `--schema=${place.schema}`,
+      `--schema=${storage.schema}`,
       `--file=${join(folder, 'dump')}`,
-      place.server!,
+      storage.server!,
     ])
-  } else cpSync(join(place.data, 'pinfold.db'), join(folder, 'pinfold.db'))
+  } else cpSync(join(storage.data, 'pinfold.db'), join(folder, 'pinfold.db'))
 }
 
-async function bringBack(place: Place, folder: string): Promise<void> {
+async function bringBack(storage: TestStorage, folder: string): Promise<void> {
   if (database) {
-    await place.query(`DROP SCHEMA ${place.schema} CASCADE`)
-    execFileSync('pg_restore', [`--dbname=${place.server}`, '--exit-on-error', join(folder, 'dump')])
+    await storage.query(`DROP SCHEMA ${storage.schema} CASCADE`)
+    execFileSync('pg_restore', [`--dbname=${storage.server}`, '--exit-on-error', join(folder, 'dump')])
     return
   }
-  for (const end of ['-wal', '-shm']) rmSync(join(place.data, `pinfold.db${end}`), { force: true })
-  cpSync(join(folder, 'pinfold.db'), join(place.data, 'pinfold.db'))
+  for (const end of ['-wal', '-shm']) rmSync(join(storage.data, `pinfold.db${end}`), { force: true })
+  cpSync(join(folder, 'pinfold.db'), join(storage.data, 'pinfold.db'))
 }
 
-async function serve(place: Place, listen: string, env: Record<string, string>) {
-  const running = await startProcess(place, { listen, env })
-  const operator = clientOf(running.url, await tokenOf(place))
-  const registry = registryClient(running.url, await tokenOf(place, ['--audience', 'registry']))
+async function serve(storage: TestStorage, listen: string, env: Record<string, string>) {
+  const running = await startProcess(storage, { listen, env })
+  const operator = clientOf(running.url, await tokenOf(storage))
+  const registry = registryClient(running.url, await tokenOf(storage, ['--audience', 'registry']))
   const noteAt = async (path: string): Promise<string | undefined> => {
     const answer = await operator.get(`${path}/checkpoint`)
     return answer.status === 200 ? parseNote(answer.text)!.text : undefined
@@ -69,7 +69,7 @@ for (const [store, skip] of [
   test(`after restoring an older database with the same ${store}, signs nothing until pinfold server complete-restore`, {
     skip,
   }, async () => {
-    await using place = await makePlace()
+    await using storage = await createStorage()
     await using bucket = store === 'bucket' ? await startBucket() : undefined
     const folder = mkdtempSync(join(tmpdir(), 'pinfold-older-'))
     const listen = await freeAddress()
@@ -78,9 +78,9 @@ for (const [store, skip] of [
       PINFOLD_URL: `http://${listen}`,
       ...(bucket && { ...bucket.aws, PINFOLD_BLOBS: bucket.url() }),
     }
-    const command = (...words: string[]) => run([...words, ...place.args], { env: { ...place.env, ...env } })
+    const command = (...words: string[]) => run([...words, ...storage.args], { env: { ...storage.env, ...env } })
     try {
-      const first = await serve(place, listen, env)
+      const first = await serve(storage, listen, env)
       const org = (await first.operator.post('/iam/v2/groups/', { name: 'acme' })).body.uid as string
       const path = `/ledger/${org}`
       await first.push('v1')
@@ -89,9 +89,9 @@ for (const [store, skip] of [
         (size) => size === 2,
       )
       await first.stop()
-      keep(place, folder)
+      keep(storage, folder)
 
-      const second = await serve(place, listen, env)
+      const second = await serve(storage, listen, env)
       for (const tag of ['v2', 'v3']) await second.push(tag)
       await eventually(
         () => second.sizeAt(path),
@@ -99,8 +99,8 @@ for (const [store, skip] of [
       )
       await second.stop()
 
-      await bringBack(place, folder)
-      const older = await serve(place, listen, env)
+      await bringBack(storage, folder)
+      const older = await serve(storage, listen, env)
       const before = await older.noteAt(path)
       for (const tag of ['w1', 'w2', 'w3']) await older.push(tag)
       await eventually(older.ready, (text) => text.includes('signing is suspended for 1 transparency log'))
@@ -113,7 +113,7 @@ for (const [store, skip] of [
 
       const settled = await command('server', 'complete-restore')
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
-      const last = await serve(place, listen, env)
+      const last = await serve(storage, listen, env)
       await last.push('x1')
       const isNew = ({ name }: { name: string }) => name.includes('/2-')
       const names = async () => parsePolicy((await last.operator.get(`${path}/policy`)).text).logs.filter(isNew)

@@ -8,19 +8,19 @@ import { withOperator } from '../../src/cli/framework/operator.ts'
 import { librariesSync } from '../../src/cli/imports/libraries-sync.ts'
 import { type FakeAnswer, mavenMetadata, projectPage, startIndex } from '../support/fake-index.ts'
 import type { Json } from '../support/pinfold.ts'
-import { makePlace, type Place } from '../support/process.ts'
+import { createStorage, type TestStorage } from '../support/process.ts'
 
 /** Runs the command in this process, and returns an exception as its failure. */
-async function sync(place: Place, options: Options) {
+async function sync(storage: TestStorage, options: Options) {
   const [out, err]: [string[], string[]] = [[], []]
   const terminal = {
-    env: place.env,
+    env: storage.env,
     input: async () => '',
     print: (line: string) => void out.push(line),
     say: (line: string) => void err.push(line),
     untilAsked: async () => {},
   }
-  const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }
+  const at = { data: storage.data, ...(storage.database ? { database: storage.database } : {}) }
   const { code, failure } = await librariesSync.run(terminal, { ...at, output: 'json', ...options }).then(
     (result) => ({ code: result, failure: '' }),
     (error: unknown) => {
@@ -32,9 +32,15 @@ async function sync(place: Place, options: Options) {
 }
 
 /** The libraries in the database, each with its versions, newest first. */
-async function stored(place: Place): Promise<Record<string, string[]>> {
-  const terminal = { env: place.env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
-  const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }
+async function stored(storage: TestStorage): Promise<Record<string, string[]>> {
+  const terminal = {
+    env: storage.env,
+    input: async () => '',
+    print: () => {},
+    say: () => {},
+    untilAsked: async () => {},
+  }
+  const at = { data: storage.data, ...(storage.database ? { database: storage.database } : {}) }
   return withOperator(terminal, at, async (api) => {
     const { artifacts } = await api.get('/libraries/v2/artifacts?ecosystems=1,2&page_size=200')
     const entries = (artifacts as Json[]).map(async ({ uid, name }) => {
@@ -50,41 +56,41 @@ const counts = (created: number, updated: number, unchanged: number, versionsCre
 }
 
 test('imports named projects of a Python index, and the second time nothing changes', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using index = await startIndex({
     '/simple/flask/': projectPage('Flask', '2.0rc1', '1.0'),
     '/simple/zope-interface/': projectPage('zope.interface', '5.0'),
   })
   const options = { pythonIndex: `${index.url}/simple`, name: ['Flask', 'zope.Interface'] }
-  assert.deepEqual((await sync(place, options)).counts, counts(2, 0, 0, 3))
+  assert.deepEqual((await sync(storage, options)).counts, counts(2, 0, 0, 3))
   assert.equal(index.requests[0]!.headers.accept, 'application/vnd.pypi.simple.v1+json')
-  assert.deepEqual(await stored(place), { flask: ['2.0rc1', '1.0'], 'zope-interface': ['5.0'] })
+  assert.deepEqual(await stored(storage), { flask: ['2.0rc1', '1.0'], 'zope-interface': ['5.0'] })
 
-  assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 2, 0))
+  assert.deepEqual((await sync(storage, options)).counts, counts(0, 0, 2, 0))
   index.answers['/simple/flask/'] = projectPage('flask', '2.0rc1', '1.0', '2.0')
-  assert.deepEqual((await sync(place, options)).counts, counts(0, 1, 1, 1))
+  assert.deepEqual((await sync(storage, options)).counts, counts(0, 1, 1, 1))
 })
 
 test('imports artifacts of a Maven repository', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using repository = await startIndex({
     '/maven2/com/google/guava/guava/maven-metadata.xml': mavenMetadata('com.google.guava:guava', '9.0', '31.1-jre'),
     '/maven2/junit/junit/maven-metadata.xml': mavenMetadata('junit:junit', '4.13', '4.13-rc-1'),
   })
-  const names = join(place.data, 'names')
+  const names = join(storage.data, 'names')
   writeFileSync(names, '# the usual\ncom.google.guava:guava\n\njunit:junit # and this\n')
   const options = { mavenRepository: `${repository.url}/maven2/`, names }
-  const { code, counts: done } = await sync(place, options)
+  const { code, counts: done } = await sync(storage, options)
   assert.deepEqual([code, done], [0, counts(2, 0, 0, 4)])
-  assert.deepEqual(await stored(place), {
+  assert.deepEqual(await stored(storage), {
     'com.google.guava:guava': ['31.1-jre', '9.0'],
     'junit:junit': ['4.13', '4.13-rc-1'],
   })
-  assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 2, 0))
+  assert.deepEqual((await sync(storage, options)).counts, counts(0, 0, 2, 0))
 })
 
 test('--all with a limit imports the first projects of a Python index by name', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const projects = ['Beta', 'alpha', 'gamma', 'alpha', 'delta'].map((name) => ({ name }))
   await using index = await startIndex({
     '/simple/': { body: { meta: {}, projects } },
@@ -92,25 +98,25 @@ test('--all with a limit imports the first projects of a Python index by name', 
     '/simple/beta/': projectPage('beta', '1'),
     '/simple/delta/': projectPage('delta'),
   })
-  const { counts: done, err } = await sync(place, { pythonIndex: `${index.url}/simple`, all: true, limit: '3' })
+  const { counts: done, err } = await sync(storage, { pythonIndex: `${index.url}/simple`, all: true, limit: '3' })
   assert.deepEqual(done, counts(2, 0, 0, 2))
   assert.match(err, /first 3 of 4/)
-  assert.deepEqual(Object.keys(await stored(place)), ['alpha', 'beta'])
+  assert.deepEqual(Object.keys(await stored(storage)), ['alpha', 'beta'])
 })
 
 test('an interrupted run continues from its last project, and a completed run starts again', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const names = Array.from({ length: 150 }, (_, i) => `lib-${String(i).padStart(3, '0')}`)
   await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))
   index.answers['/lib-100/'] = { gone: true }
   index.answers['/lib-003/'] = { status: 404 }
   const options = { pythonIndex: index.url, name: names }
 
-  const broken = await sync(place, options)
+  const broken = await sync(storage, options)
   assert.equal(broken.code, 69)
   assert.match(broken.failure, /^\/lib-100\/: the host cannot be reached\n.*run the same command again to continue/)
   assert.match(broken.err, /^pinfold: \/lib-003\/: the source does not have it$/m)
-  const kept = Object.keys(await stored(place))
+  const kept = Object.keys(await stored(storage))
   assert.deepEqual(
     kept,
     names.slice(0, 64).filter((name) => name !== 'lib-003'),
@@ -118,7 +124,7 @@ test('an interrupted run continues from its last project, and a completed run st
 
   index.answers['/lib-100/'] = projectPage('lib-100', '1')
   index.requests.length = 0
-  const rest = await sync(place, options)
+  const rest = await sync(storage, options)
   assert.match(rest.err, new RegExp(`continuing after ${kept.at(-1)}`))
   assert.deepEqual(rest.counts, counts(86, 0, 0, 86))
   assert.deepEqual(
@@ -127,29 +133,29 @@ test('an interrupted run continues from its last project, and a completed run st
   )
 
   index.requests.length = 0
-  assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 149, 0, 1))
+  assert.deepEqual((await sync(storage, options)).counts, counts(0, 0, 149, 0, 1))
   assert.equal(index.requests.length, 150)
 })
 
 test('a different request, and --restart, do not continue an interrupted run', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const names = Array.from({ length: 70 }, (_, i) => `lib-${String(i).padStart(2, '0')}`)
   await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))
   index.answers['/lib-69/'] = { status: 403 }
   const options = { pythonIndex: index.url, name: names }
-  assert.equal((await sync(place, options)).code, 77)
+  assert.equal((await sync(storage, options)).code, 77)
 
   index.requests.length = 0
-  assert.equal((await sync(place, { ...options, name: ['lib-00'] })).code, 0)
+  assert.equal((await sync(storage, { ...options, name: ['lib-00'] })).code, 0)
   assert.deepEqual(index.paths(), ['/lib-00/'])
   index.answers['/lib-69/'] = projectPage('lib-69', '1')
   index.requests.length = 0
-  assert.deepEqual((await sync(place, { ...options, restart: true })).counts, counts(6, 0, 64, 6))
+  assert.deepEqual((await sync(storage, { ...options, restart: true })).counts, counts(6, 0, 64, 6))
   assert.equal(index.requests.length, 70)
 })
 
 test('names a project with malformed data and skips it completely, and imports the others', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const page = (change: (body: Json) => void): FakeAnswer => {
     const answer = projectPage('bad', '1.0', '2.0')
     change(answer.body as Json)
@@ -185,17 +191,17 @@ test('names a project with malformed data and skips it completely, and imports t
     code,
     err,
     counts: done,
-  } = await sync(place, { pythonIndex: index.url, name: ['good', ...Object.keys(wrong)] })
+  } = await sync(storage, { pythonIndex: index.url, name: ['good', ...Object.keys(wrong)] })
   assert.deepEqual([code, done], [1, counts(1, 0, 0, 1, Object.keys(wrong).length)])
   for (const [name, [, expected]] of Object.entries(wrong)) {
     const line = err.split('\n').find((one) => one.startsWith(`pinfold: /${name}/: `))
     assert.match(line ?? '', expected, err)
   }
-  assert.deepEqual(await stored(place), { good: ['1'] })
+  assert.deepEqual(await stored(storage), { good: ['1'] })
 })
 
 test('names hostile or invalid Maven metadata, and skips only this artifact', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const bomb = `<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa">${Array.from({ length: 9 }, (_, i) => `<!ENTITY a${i} "${'&a;'.repeat(10)}">`).join('')}]><metadata><groupId>&a8;</groupId></metadata>`
   const versions = (inside: string) => ({
     body: `<metadata><versioning><versions>${inside}</versions></versioning></metadata>`,
@@ -217,7 +223,7 @@ test('names hostile or invalid Maven metadata, and skips only this artifact', as
     ...Object.fromEntries(Object.entries(wrong).map(([name, [answer]]) => [path(name), answer])),
   })
   const name = ['good', ...Object.keys(wrong)].map((artifact) => `g:${artifact}`)
-  const { code, err, counts: done } = await sync(place, { mavenRepository: repository.url, name })
+  const { code, err, counts: done } = await sync(storage, { mavenRepository: repository.url, name })
   assert.deepEqual([code, done], [1, counts(1, 0, 0, 1, Object.keys(wrong).length)])
   for (const [artifact, [, expected]] of Object.entries(wrong)) {
     const line = err.split('\n').find((one) => one.startsWith(`pinfold: ${path(artifact)}: `))
@@ -226,15 +232,21 @@ test('names hostile or invalid Maven metadata, and skips only this artifact', as
 })
 
 test('recognizes remediated builds by their source', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using index = await startIndex({
     '/fixed/': projectPage('fixed', '1.0'),
     '/plain/': projectPage('plain', '1.0'),
   })
-  await sync(place, { pythonIndex: index.url, name: ['plain'] })
-  await sync(place, { pythonIndex: index.url, name: ['fixed'], remediated: true })
-  const terminal = { env: place.env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
-  const at = { data: place.data, ...(place.database ? { database: place.database } : {}) }
+  await sync(storage, { pythonIndex: index.url, name: ['plain'] })
+  await sync(storage, { pythonIndex: index.url, name: ['fixed'], remediated: true })
+  const terminal = {
+    env: storage.env,
+    input: async () => '',
+    print: () => {},
+    say: () => {},
+    untilAsked: async () => {},
+  }
+  const at = { data: storage.data, ...(storage.database ? { database: storage.database } : {}) }
   const { artifacts } = await withOperator(terminal, at, (api) =>
     api.get('/libraries/v2/artifacts?ecosystems=2&remediated=true'),
   )
@@ -245,7 +257,7 @@ test('recognizes remediated builds by their source', async () => {
 })
 
 test('sends a credential only to its source, and prints it in no message', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using elsewhere = await startIndex({ '/stolen/': projectPage('stolen', '1') })
   await using index = await startIndex({
     '/flask/': projectPage('flask', '1'),
@@ -253,27 +265,27 @@ test('sends a credential only to its source, and prints it in no message', async
     '/here/moved/': projectPage('moved', '1'),
     '/stolen/': { status: 302, headers: { location: `${elsewhere.url}/stolen/` } },
   })
-  const authorization = join(place.data, 'header')
+  const authorization = join(storage.data, 'header')
   writeFileSync(authorization, 'Bearer s3cret\n')
-  const fine = await sync(place, { pythonIndex: index.url, name: ['flask', 'moved'], authorization })
+  const fine = await sync(storage, { pythonIndex: index.url, name: ['flask', 'moved'], authorization })
   assert.deepEqual(fine.counts, counts(2, 0, 0, 2))
   assert.ok(index.requests.every(({ headers }) => headers.authorization === 'Bearer s3cret'))
-  const led = await sync(place, { pythonIndex: index.url, name: ['stolen'], authorization })
+  const led = await sync(storage, { pythonIndex: index.url, name: ['stolen'], authorization })
   assert.match(led.failure, /the redirect is not allowed/)
   assert.equal(elsewhere.requests.length, 0)
   assert.doesNotMatch(led.failure + led.err, /s3cret/)
 })
 
 test('requires https for a source on another machine, for each of its URLs', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   for (const pythonIndex of ['http://192.0.2.1', 'http://10.0.0.1', 'http://localhost.example.com']) {
-    const open = await sync(place, { pythonIndex, name: ['flask'] })
+    const open = await sync(storage, { pythonIndex, name: ['flask'] })
     assert.match(open.failure, /^\/flask\/: the URL does not use https/, pythonIndex)
   }
 })
 
 test('refuses conflicting options before sending a request or opening the database', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const url = 'https://packages.example.com'
   const cases: [Options, RegExp][] = [
     [{}, /--python-index or --maven-repository/],
@@ -295,7 +307,7 @@ test('refuses conflicting options before sending a request or opening the databa
     [{ pythonIndex: url, name: ['a'], authorization: '/nowhere/header' }, /cannot be read/],
   ]
   for (const [options, expected] of cases) {
-    const { code, failure } = await sync(place, options)
+    const { code, failure } = await sync(storage, options)
     assert.equal(code, 64, failure)
     assert.match(failure, expected)
     assert.doesNotMatch(failure, /s3cret/)

@@ -14,13 +14,13 @@ import { clientOf, onPostgres } from '../support/pinfold.ts'
 import { pooler } from '../support/pooler.ts'
 import {
   cleanEnv,
+  createStorage,
   type Env,
-  makePlace,
-  type Place,
   program,
   project,
   run,
   startProcess,
+  type TestStorage,
   tokenOf,
 } from '../support/process.ts'
 
@@ -30,18 +30,24 @@ const newKey = () => randomBytes(32).toString('hex')
 const many = onPostgres ? 3000 : 20_000
 
 /** Direct access to the rows, without the program. */
-async function ask(place: Place, text: string, values: (string | Buffer)[] = []): Promise<Record<string, unknown>[]> {
+async function ask(
+  storage: TestStorage,
+  text: string,
+  values: (string | Buffer)[] = [],
+): Promise<Record<string, unknown>[]> {
   if (onPostgres) {
-    const named = text.replace('TABLE', `${place.schema}.sign_in_attempts`).replace('FACTS', `${place.schema}.facts`)
+    const named = text
+      .replace('TABLE', `${storage.schema}.sign_in_attempts`)
+      .replace('FACTS', `${storage.schema}.facts`)
     let count = 0
     return (
-      await place.query(
+      await storage.query(
         named.replaceAll('?', () => `$${++count}`),
         values,
       )
     ).rows
   }
-  const db = new DatabaseSync(join(place.data, 'pinfold.db'), { timeout: 5000 })
+  const db = new DatabaseSync(join(storage.data, 'pinfold.db'), { timeout: 5000 })
   try {
     return db.prepare(text.replace('TABLE', 'sign_in_attempts').replace('FACTS', 'facts')).all(...values)
   } finally {
@@ -49,33 +55,35 @@ async function ask(place: Place, text: string, values: (string | Buffer)[] = [])
   }
 }
 
-const keyFile = ({ data }: Place, name = 'master.key') => join(data, name)
+const keyFile = ({ data }: TestStorage, name = 'master.key') => join(data, name)
 /** The existing keys, in the environment or in files. */
-function keysOf(place: Place, env: Env): SecretCipher[] {
-  const files = ['master.key', 'master.key.new'].map((name) => keyFile(place, name)).filter((file) => existsSync(file))
+function keysOf(storage: TestStorage, env: Env): SecretCipher[] {
+  const files = ['master.key', 'master.key.new']
+    .map((name) => keyFile(storage, name))
+    .filter((file) => existsSync(file))
   const given = Object.entries(env).flatMap(([name, text]) => (name.startsWith('PINFOLD_MASTER_KEY') ? [text!] : []))
   const texts = onPostgres ? given : files.map((file) => readFileSync(file, 'utf8'))
   return texts.map((text) => createSecretCipher(parseMasterKey(text)))
 }
-async function secretsOf(place: Place): Promise<Buffer[]> {
-  return (await ask(place, 'SELECT sealed FROM TABLE')).map(({ sealed }) => Buffer.from(sealed as Uint8Array))
+async function secretsOf(storage: TestStorage): Promise<Buffer[]> {
+  return (await ask(storage, 'SELECT sealed FROM TABLE')).map(({ sealed }) => Buffer.from(sealed as Uint8Array))
 }
 const opened = (cipher: SecretCipher, secrets: Buffer[]) => secrets.filter((one) => cipher.decrypt(purpose, one)).length
 
 /** Starts a server, adds many secrets, and returns the URL and an operator token. */
-async function filled(place: Place) {
-  await using server = await startProcess(place)
-  const token = await tokenOf(place)
+async function filled(storage: TestStorage) {
+  await using server = await startProcess(storage)
+  const token = await tokenOf(storage)
   server.kill('SIGTERM')
   await server.exited
-  const [cipher] = keysOf(place, place.env)
+  const [cipher] = keysOf(storage, storage.env)
   const secret = cipher!.encrypt(purpose, Buffer.from('a secret'))
   const digits = onPostgres
     ? `SELECT n::text, '', '', '', ?, '', '9999' FROM generate_series(1, ${many}) AS n`
     : `WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${many})
        SELECT CAST(n AS TEXT), '', '', '', ?, '', '9999' FROM s`
   await ask(
-    place,
+    storage,
     `INSERT INTO TABLE (state_hash, browser_hash, provider, callback, sealed, asked, expire_time) ${digits}`,
     [secret],
   )
@@ -83,8 +91,8 @@ async function filled(place: Place) {
 }
 
 /** A former token is still valid, so the signing keys are the same. */
-async function serves(place: Place, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
-  await using server = await startProcess({ ...place, env }, { args: ['--url', url], listen: new URL(url).host })
+async function serves(storage: TestStorage, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
+  await using server = await startProcess({ ...storage, env }, { args: ['--url', url], listen: new URL(url).host })
   assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)
   server.kill('SIGTERM')
   await server.exited
@@ -93,22 +101,22 @@ async function serves(place: Place, env: Env, { url, token }: { url: string; tok
 const visible = { skip: pooler !== '' && 'a pooler hides the work of the rotation' }
 
 /** Times to kill the process, each later than the one before. */
-const moments: Record<string, (place: Place) => Promise<boolean>> = {
-  'as soon as there is a new key': (place) => atWork(place),
-  'while it encrypts': async (place) => (await atWork(place)) && sleep(150, true),
-  'as soon as it has committed': async (place) => {
-    const [fact] = await ask(place, "SELECT value FROM FACTS WHERE name = 'master_key'")
-    const first = fingerprints.get(place)
-    if (first === undefined) fingerprints.set(place, String(fact!.value))
+const moments: Record<string, (storage: TestStorage) => Promise<boolean>> = {
+  'as soon as there is a new key': (storage) => atWork(storage),
+  'while it encrypts': async (storage) => (await atWork(storage)) && sleep(150, true),
+  'as soon as it has committed': async (storage) => {
+    const [fact] = await ask(storage, "SELECT value FROM FACTS WHERE name = 'master_key'")
+    const first = fingerprints.get(storage)
+    if (first === undefined) fingerprints.set(storage, String(fact!.value))
     return first !== undefined && fact!.value !== first
   },
 }
-const fingerprints = new WeakMap<Place, string>()
-async function atWork(place: Place): Promise<boolean> {
-  if (!onPostgres) return existsSync(keyFile(place, 'master.key.new'))
-  const { rows } = await place.query(
+const fingerprints = new WeakMap<TestStorage, string>()
+async function atWork(storage: TestStorage): Promise<boolean> {
+  if (!onPostgres) return existsSync(keyFile(storage, 'master.key.new'))
+  const { rows } = await storage.query(
     "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%UPDATE%sign_in_attempts%'",
-    [place.schema],
+    [storage.schema],
   )
   return rows.length > 0
 }
@@ -118,11 +126,11 @@ for (const [moment, isNow] of Object.entries(moments)) {
     `a rotation killed ${moment} leaves one key that decrypts everything, and can be run again`,
     visible,
     async () => {
-      await using place = await makePlace()
-      const before = await filled(place)
-      await isNow(place)
-      const env: Env = onPostgres ? { ...place.env, PINFOLD_MASTER_KEY_NEW: newKey() } : {}
-      const child = spawn(program, ['server', 'keys', 'rotate-master', ...place.args], {
+      await using storage = await createStorage()
+      const before = await filled(storage)
+      await isNow(storage)
+      const env: Env = onPostgres ? { ...storage.env, PINFOLD_MASTER_KEY_NEW: newKey() } : {}
+      const child = spawn(program, ['server', 'keys', 'rotate-master', ...storage.args], {
         cwd: project,
         env: cleanEnv(env),
       })
@@ -131,41 +139,45 @@ for (const [moment, isNow] of Object.entries(moments)) {
       void over.then(() => {
         ended = true
       })
-      while (!ended && !(await isNow(place))) await sleep(1)
+      while (!ended && !(await isNow(storage))) await sleep(1)
       child.kill('SIGKILL')
       await over
-      await place.settled()
+      await storage.settled()
       // Only the last time is after the commit.
-      const secrets = await secretsOf(place)
-      const [present] = keysOf(place, place.env)
-      const opening = keysOf(place, env).map((cipher) => opened(cipher, secrets))
+      const secrets = await secretsOf(storage)
+      const [present] = keysOf(storage, storage.env)
+      const opening = keysOf(storage, env).map((cipher) => opened(cipher, secrets))
       assert.equal(Math.max(...opening), secrets.length)
       assert.equal(secrets.length, many)
       if (!moment.includes('committed')) {
         assert.equal(child.signalCode, 'SIGKILL')
         assert.equal(opened(present!, secrets), many, 'nothing was encrypted under the new key')
       }
-      await serves(place, env, before)
+      await serves(storage, env, before)
 
-      const left = (await secretsOf(place)).length
-      const { code, stdout, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], { env })
+      const left = (await secretsOf(storage)).length
+      const { code, stdout, stderr } = await run(['server', 'keys', 'rotate-master', ...storage.args], { env })
       assert.equal(code, 0, stderr)
       if (!(onPostgres && moment.includes('committed'))) {
         assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets with the new master key`))
       }
       const [latest] = onPostgres
         ? [createSecretCipher(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))]
-        : keysOf(place, env)
-      const now = await secretsOf(place)
+        : keysOf(storage, env)
+      const now = await secretsOf(storage)
       assert.deepEqual([opened(latest!, now), now.length], [left, left])
-      await serves(place, onPostgres ? { ...place.env, PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {}, before)
+      await serves(
+        storage,
+        onPostgres ? { ...storage.env, PINFOLD_MASTER_KEY: env.PINFOLD_MASTER_KEY_NEW! } : {},
+        before,
+      )
     },
   )
 }
 
 test('a rotation names a wrong, missing or malformed key, and changes nothing', async () => {
-  await using place = await makePlace()
-  const own = { ...place, env: { ...place.env, PINFOLD_MASTER_KEY: newKey() } }
+  await using storage = await createStorage()
+  const own = { ...storage, env: { ...storage.env, PINFOLD_MASTER_KEY: newKey() } }
   {
     await using server = await startProcess(own)
     server.kill('SIGTERM')
@@ -184,7 +196,7 @@ test('a rotation names a wrong, missing or malformed key, and changes nothing', 
     ],
   ]
   for (const [env, code, said] of cases) {
-    const told = await run(['server', 'keys', 'rotate-master', ...place.args], { env: { ...place.env, ...env } })
+    const told = await run(['server', 'keys', 'rotate-master', ...storage.args], { env: { ...storage.env, ...env } })
     assert.match(told.stderr, said)
     assert.deepEqual([told.code, told.stdout], [code, ''], told.stderr)
     assert.doesNotMatch(told.stderr, new RegExp(`${next}|${other}|at .*\\.ts`))

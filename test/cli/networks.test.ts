@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { onPostgres } from '../support/pinfold.ts'
-import { makePlace, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startProcess } from '../support/process.ts'
 
 const mayPart = spawnSync('unshare', ['-n', 'ip', 'link', 'set', 'lo', 'up']).status === 0
 const skip = onPostgres
@@ -49,24 +49,24 @@ async function startBystander() {
 test('never sends the operator token to another server at the same address in a different network', {
   skip,
 }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   using bystander = await startBystander()
   const lead = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
-  await using _server = await startProcess(place, { lead, listen: `127.0.0.1:${bystander.port}` })
-  const organizations = ['orgs', 'list', ...place.args]
+  await using _server = await startProcess(storage, { lead, listen: `127.0.0.1:${bystander.port}` })
+  const organizations = ['orgs', 'list', ...storage.args]
   for (const args of [
     organizations,
-    ['server', 'quotas', 'list', ...place.args],
-    ['server', 'gc', '--dry-run', ...place.args],
+    ['server', 'quotas', 'list', ...storage.args],
+    ['server', 'gc', '--dry-run', ...storage.args],
   ]) {
-    const { code, stdout, stderr } = await run(args, { env: place.env })
+    const { code, stdout, stderr } = await run(args, { env: storage.env })
     assert.deepEqual([code, stdout], [69, ''], args.join(' '))
     assert.match(stderr, /runs in another network than this command, such as in a container/)
     assert.match(stderr, /docker exec CONTAINER pinfold/)
   }
   assert.deepEqual(bystander.heard, [])
   // With PINFOLD_API, the command connects to the given URL in any case.
-  const named = await run(organizations, { env: { ...place.env, PINFOLD_API: `http://127.0.0.1:${bystander.port}` } })
+  const named = await run(organizations, { env: { ...storage.env, PINFOLD_API: `http://127.0.0.1:${bystander.port}` } })
   assert.equal(named.code, 0, named.stderr)
   assert.equal(bystander.heard.length, 1)
 })
@@ -74,15 +74,15 @@ test('never sends the operator token to another server at the same address in a 
 test('finds a server in its own network by its folder, also a version that did not store its network', {
   skip: onPostgres,
 }, async () => {
-  await using place = await makePlace()
-  await using _server = await startProcess(place)
-  const organizations = ['orgs', 'list', ...place.args]
+  await using storage = await createStorage()
+  await using _server = await startProcess(storage)
+  const organizations = ['orgs', 'list', ...storage.args]
   assert.equal((await run(organizations)).code, 0)
   assert.match(
-    (await factsOf(place.data)).local_network ?? '',
+    (await factsOf(storage.data)).local_network ?? '',
     process.platform === 'linux' ? /^[0-9a-f-]{36} net:\[\d+\]$/ : /^$/,
   )
-  const db = await openDb({ database: '', file: join(place.data, 'pinfold.db') })
+  const db = await openDb({ database: '', file: join(storage.data, 'pinfold.db') })
   try {
     await db.tx((tx) => tx.run(sql`DELETE FROM facts WHERE name = 'local_network'`))
   } finally {

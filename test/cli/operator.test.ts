@@ -7,61 +7,66 @@ import { withOperator } from '../../src/cli/framework/operator.ts'
 import { progressOf } from '../../src/cli/framework/progress.ts'
 import { takeServeLock } from '../../src/db/sqlite/serve-lock.ts'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 
-const optionsOf = (place: Place) => ({ data: place.data, ...(place.database ? { database: place.database } : {}) })
+const optionsOf = (storage: TestStorage) => ({
+  data: storage.data,
+  ...(storage.database ? { database: storage.database } : {}),
+})
 
 function terminalOf(env: Record<string, string>): Terminal {
   return { env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
 }
 
 test('an operator command opens the folder if no server runs, and blocks servers meanwhile', async () => {
-  await using place = await makePlace()
-  const names = await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+  await using storage = await createStorage()
+  const names = await withOperator(terminalOf(storage.env), optionsOf(storage), async (api) => {
     await api.post('/iam/v2/groups/', { name: 'acme' })
-    if (!onPostgres) await assert.rejects(startProcess(place), /another server uses the data folder/)
+    if (!onPostgres) await assert.rejects(startProcess(storage), /another server uses the data folder/)
     const { groups } = await api.get('/iam/v2/groups?uidp.in_root=true')
     return (groups as { name: string }[]).map(({ name }) => name)
   })
   assert.deepEqual(names, ['acme'])
 
-  await using server = await startProcess(place)
-  const { body } = await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups?uidp.in_root=true')
+  await using server = await startProcess(storage)
+  const { body } = await clientOf(server.url, await tokenOf(storage)).get('/iam/v2/groups?uidp.in_root=true')
   assert.equal(body.groups[0].name, 'acme')
 })
 
 test('without a server in the folder, creates nothing and suggests another folder', async () => {
-  await using place = await makePlace()
-  const typo = join(place.data, 'typo')
-  const where = place.database ? place.args : ['--data', typo]
+  await using storage = await createStorage()
+  const typo = join(storage.data, 'typo')
+  const where = storage.database ? storage.args : ['--data', typo]
   for (const words of ['server quotas list', 'server transparency-log erase acme/app', 'vulnerabilities verify']) {
-    const { code, stdout, stderr } = await run([...words.split(' '), ...where], { env: place.env })
+    const { code, stdout, stderr } = await run([...words.split(' '), ...where], { env: storage.env })
     assert.deepEqual([code, stdout], [69, ''], words)
     assert.match(stderr, /^pinfold: no server has used .* yet: .*\npinfold: start the server .*--data\n$/, words)
   }
-  assert.equal((await run(['server', 'console', ...where], { env: place.env })).code, 69)
-  assert.deepEqual(readdirSync(place.data), [])
+  assert.equal((await run(['server', 'console', ...where], { env: storage.env })).code, 69)
+  assert.deepEqual(readdirSync(storage.data), [])
 })
 
 test('an operator command calls the running server, whatever its public name is', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, { args: ['--url', 'https://registry.example.invalid'] })
-  await withOperator(terminalOf(place.env), optionsOf(place), (api) => api.post('/iam/v2/groups/', { name: 'acme' }))
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { args: ['--url', 'https://registry.example.invalid'] })
+  await withOperator(terminalOf(storage.env), optionsOf(storage), (api) =>
+    api.post('/iam/v2/groups/', { name: 'acme' }),
+  )
   server.kill('SIGTERM')
   assert.equal((await server.exited).code, 0)
 })
 
 test('shows an error of the server to the user of the command', async () => {
-  await using place = await makePlace()
-  await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+  await using storage = await createStorage()
+  await withOperator(terminalOf(storage.env), optionsOf(storage), async (api) => {
     await assert.rejects(api.post('/iam/v2/groups/', { name: '?' }), /name/)
     await assert.rejects(api.get('/nowhere'), { code: 5 })
   })
 })
 
 test('server transparency-log erase prints its effect, and erases with --yes', async () => {
-  await using place = await makePlace()
-  await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+  await using storage = await createStorage()
+  await withOperator(terminalOf(storage.env), optionsOf(storage), async (api) => {
     const org = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
     const repo = (await api.post(`/registry/v2/repos/${org.uid}`, { name: 'app' })) as { uid: string }
     const [time, digest] = ['2026-01-01T00:00:00Z', `sha256:${'a'.repeat(64)}`]
@@ -69,15 +74,15 @@ test('server transparency-log erase prints its effect, and erases with --yes', a
     await api.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags })
   })
   const erase = (...args: string[]) =>
-    run(['server', 'transparency-log', 'erase', 'acme/app', ...args, ...place.args], { env: place.env })
-  await using server = await startProcess(place)
+    run(['server', 'transparency-log', 'erase', 'acme/app', ...args, ...storage.args], { env: storage.env })
+  await using server = await startProcess(storage)
   const missing = await erase('--yes')
   assert.equal(missing.code, 1)
   assert.match(
     missing.stderr,
     /^pinfold: no deleted repository acme\/app was found; .*pinfold repos delete acme\/app\n$/,
   )
-  const client = clientOf(server.url, await tokenOf(place))
+  const client = clientOf(server.url, await tokenOf(storage))
   const { repos } = (await client.get('/registry/v2/repos')).body
   await client.delete(`/registry/v2/repos/${repos[0].uid}`)
   const warned = await erase()
@@ -88,13 +93,13 @@ test('server transparency-log erase prints its effect, and erases with --yes', a
 })
 
 test('lists, describes and sets quotas by the name of the organization', async () => {
-  await using place = await makePlace()
-  await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
+  await using storage = await createStorage()
+  await withOperator(terminalOf(storage.env), optionsOf(storage), async (api) => {
     const { uid } = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
     await api.post(`/registry/v2/repos/${uid}`, { name: 'app' })
   })
-  await using _ = await startProcess(place)
-  const quotas = (...args: string[]) => run(['server', 'quotas', ...args, ...place.args], { env: place.env })
+  await using _ = await startProcess(storage)
+  const quotas = (...args: string[]) => run(['server', 'quotas', ...args, ...storage.args], { env: storage.env })
   const set = await quotas('set', 'acme', '--bytes', '20GiB', '--repositories', '5', '--uploads', 'none')
   assert.equal(set.code, 0, set.stderr)
   const described = await quotas('describe', 'acme')
@@ -124,23 +129,23 @@ test('lists, describes and sets quotas by the name of the organization', async (
 })
 
 test('reports a folder as in use if the process that uses it does not answer', { skip: onPostgres }, async () => {
-  await using place = await makePlace()
-  const lock = takeServeLock(join(place.data, 'serve.lock'))!
-  const command = withOperator(terminalOf({}), optionsOf(place), (api) => api.get('/iam/v2/groups'))
+  await using storage = await createStorage()
+  const lock = takeServeLock(join(storage.data, 'serve.lock'))!
+  const command = withOperator(terminalOf({}), optionsOf(storage), (api) => api.get('/iam/v2/groups'))
   await assert.rejects(command, { exitCode: 69, message: /is in use, but no server answers/ })
   lock.release()
 })
 
 test('with PostgreSQL, calls the named server', { skip: !onPostgres }, async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const away = terminalOf({ ...place.env, PINFOLD_API: 'http://127.0.0.1:1' })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const away = terminalOf({ ...storage.env, PINFOLD_API: 'http://127.0.0.1:1' })
   await assert.rejects(
-    withOperator(away, optionsOf(place), (api) => api.get('/iam/v2/groups')),
+    withOperator(away, optionsOf(storage), (api) => api.get('/iam/v2/groups')),
     { exitCode: 69 },
   )
-  const named = terminalOf({ ...place.env, PINFOLD_API: server.url })
-  await withOperator(named, optionsOf(place), (api) => api.get('/iam/v2/groups'))
+  const named = terminalOf({ ...storage.env, PINFOLD_API: server.url })
+  await withOperator(named, optionsOf(storage), (api) => api.get('/iam/v2/groups'))
 })
 
 test('shows progress only on a terminal, at intervals, and clears it', () => {

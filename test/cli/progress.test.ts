@@ -7,7 +7,16 @@ import { migrate } from '#db/migrate.ts'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { osv, startMirror } from '../support/mirror.ts'
-import { type Env, makePlace, program, project, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import {
+  createStorage,
+  type Env,
+  program,
+  project,
+  run,
+  runProcess,
+  startProcess,
+  tokenOf,
+} from '../support/process.ts'
 import { zipOf } from '../support/zip.ts'
 
 /** Runs the command in its own terminal, and returns the progress lines. */
@@ -39,13 +48,13 @@ async function bothWays(args: readonly string[], env: Env, shows: RegExp, says: 
 }
 
 test('migrations, imports and blob collection show progress on a terminal, and nothing in a pipe', async () => {
-  await using place = await makePlace()
-  const { env, args } = place
+  await using storage = await createStorage()
+  const { env, args } = storage
   const migrated = await onTerminal(['migrate', ...args], env)
   assert.equal(migrated.code, 0, migrated.shown.join('\n'))
   assert.ok(migrated.shown.some((line) => /^0001-.* …$/.test(line)))
   assert.ok(migrated.shown.includes('the database is up to date'))
-  await using fresh = await makePlace()
+  await using fresh = await createStorage()
   const piped = await runProcess(['migrate', ...fresh.args], { env: fresh.env })
   assert.deepEqual(piped, { code: 0, stdout: 'the database is up to date\n', stderr: '' })
 
@@ -56,8 +65,8 @@ test('migrations, imports and blob collection show progress on a terminal, and n
 })
 
 test('shows the number of rows that a backfill completed, in batches', async () => {
-  await using place = await makePlace()
-  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  await using storage = await createStorage()
+  const db = await openDb({ database: storage.database, file: join(storage.data, 'pinfold.db') })
   try {
     const shown: string[] = []
     const left = [500, 200, 0]
@@ -86,16 +95,16 @@ test('shows the number of rows that a backfill completed, in batches', async () 
 })
 
 test('shows the bytes of a pushed layer on a terminal', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const entries = Array.from({ length: 50 }, (_, i) => [`PYSEC-${i}.json`, osv(`PYSEC-${i}`)])
   await using mirror = await startMirror({ 'osv/PyPI/all.zip': { body: zipOf(Object.fromEntries(entries)) } })
   const registry = new URL(server.url).host
-  const docker = join(place.data, 'docker')
+  const docker = join(storage.data, 'docker')
   mkdirSync(docker)
-  const auth = Buffer.from(`_token:${await tokenOf(place, ['--audience', registry])}`).toString('base64')
+  const auth = Buffer.from(`_token:${await tokenOf(storage, ['--audience', registry])}`).toString('base64')
   writeFileSync(join(docker, 'config.json'), JSON.stringify({ auths: { [registry]: { auth } } }))
-  const asOperator = { PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(place) }
+  const asOperator = { PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(storage) }
   const made = await run(['orgs', 'create', 'acme'], { env: asOperator })
   assert.equal(made.code, 0, made.stderr)
   const pack = [

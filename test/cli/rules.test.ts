@@ -59,8 +59,8 @@ test('finds a retention policy by name, by scope and name, or by uid', async () 
 test('lists of rules show the scope of each rule, and can be limited to a scope', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
-  for (const place of ['acme', 'acme/team', 'acme/team/web'])
-    await done('policies', 'retention', 'create', `at ${place.split('/').length}`, '--in', place, ...keeping)
+  for (const scope of ['acme', 'acme/team', 'acme/team/web'])
+    await done('policies', 'retention', 'create', `at ${scope.split('/').length}`, '--in', scope, ...keeping)
   const at = (text: string) => text.match(/at \d {2}\S+/g)
   assert.deepEqual(at(await done('policies', 'retention', 'list')), [
     'at 1  acme',
@@ -107,14 +107,14 @@ test('refuses an invalid number, and changes nothing', async () => {
 test('lists ended holds and quarantines on request', async () => {
   const { pinfold, done } = await scene()
   await using _ = pinfold
-  for (const [kind, place] of [
+  for (const [kind, scope] of [
     ['holds', 'acme'],
     ['quarantine', 'acme/team/web'],
   ] as const) {
     const digest = kind === 'holds' ? ['--digest', digestOf(kind)] : [digestOf(kind)]
-    const made = ['--in', place, ...digest, '--reason', 'a look', '-o', 'id']
+    const made = ['--in', scope, ...digest, '--reason', 'a look', '-o', 'id']
     const uid = (await done(kind, 'create', ...made)).trimEnd()
-    assert.match(await done(kind, 'list', '--in', 'acme'), new RegExp(`${uid} +${place} +${digestOf(kind)} .*a look`))
+    assert.match(await done(kind, 'list', '--in', 'acme'), new RegExp(`${uid} +${scope} +${digestOf(kind)} .*a look`))
     await done(kind, 'release', uid)
     assert.doesNotMatch(await done(kind, 'list'), /a look/)
     assert.match(

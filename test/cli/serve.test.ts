@@ -9,21 +9,21 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, program, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, program, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
 test('the commands printed at a first start work word for word', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const { stdout } = await untilPrinted(server.output, /repos list.*\n/)
   const lines = stdout
     .split('\n')
     .filter((line) => line.startsWith('  '))
     .map((line) => line.trim())
-  assert.equal(lines.length, place.database ? 4 : 3)
+  assert.equal(lines.length, storage.database ? 4 : 3)
 
-  const secrets = place.database ? { PINFOLD_DATABASE: place.database } : {}
-  const env = { ...place.env, ...secrets }
+  const secrets = storage.database ? { PINFOLD_DATABASE: storage.database } : {}
+  const env = { ...storage.env, ...secrets }
   const steps = await runProcess(['-ec', lines.join('\n')], { command: 'sh', env })
   assert.deepEqual([steps.code, steps.stderr], [0, ''])
   assert.match(steps.stdout, /^first-steps\/web .*The shop$/m)
@@ -31,7 +31,7 @@ test('the commands printed at a first start work word for word', async () => {
 })
 
 test('an unhandled rejection is logged and counted, and the server continues', async () => {
-  await using place = await makePlace()
+  await using place = await createStorage()
   const reject = 'process.on("SIGPIPE", () => void Promise.reject(new Error("nobody waits")))'
   const env = { NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(reject)}"` }
   await using server = await startProcess(place, { env, mayReject: true })
@@ -49,35 +49,35 @@ test('an unhandled rejection is logged and counted, and the server continues', a
 })
 
 test('a second start does not print the commands again', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   {
-    await using first = await startProcess(place)
+    await using first = await startProcess(storage)
     first.kill('SIGTERM')
     await first.exited
   }
-  await using second = await startProcess(place)
+  await using second = await startProcess(storage)
   second.kill('SIGTERM')
   await second.exited
   assert.doesNotMatch(second.output.stdout, /First steps/)
 })
 
 test('stores compiled code in the data folder if the program folder is not writable', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const keptWith = async (env: Record<string, string>) => {
-    await using server = await startProcess(place, { env })
+    await using server = await startProcess(storage, { env })
     server.kill('SIGTERM')
     await server.exited
-    return globSync('compiled/*/*', { cwd: place.data }).length
+    return globSync('compiled/*/*', { cwd: storage.data }).length
   }
-  assert.equal(await keptWith({ NODE_COMPILE_CACHE: join(place.data, 'elsewhere') }), 0)
+  assert.equal(await keptWith({ NODE_COMPILE_CACHE: join(storage.data, 'elsewhere') }), 0)
   assert.equal(await keptWith({ NODE_COMPILE_CACHE: '' }), 0, 'it is turned off')
   assert.ok((await keptWith({ NODE_COMPILE_CACHE: '/dev/null/nowhere' })) > 100)
 })
 
 test('a server releases memory that only its start needs', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const token = await tokenOf(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const token = await tokenOf(storage)
   await eventually(
     async () => {
       const text = await (
@@ -91,9 +91,9 @@ test('a server releases memory that only its start needs', async () => {
 })
 
 test('the started process is the server, and SIGTERM lets it finish its requests', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const token = await tokenOf(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const token = await tokenOf(storage)
   assert.match(readFileSync(`/proc/${server.pid}/cmdline`, 'utf8'), /src\/main\.ts\0serve/)
 
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')
@@ -118,8 +118,8 @@ test('the started process is the server, and SIGTERM lets it finish its requests
 })
 
 test('after SIGTERM it reports not ready for a while, and serves new connections', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, { env: { PINFOLD_LAMEDUCK_MS: '4000' } })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { env: { PINFOLD_LAMEDUCK_MS: '4000' } })
   // Each request uses a separate connection.
   const ask = (path: string) => fetch(server.url + path, { headers: { connection: 'close' } })
   assert.equal((await ask('/readyz')).status, 200)
@@ -134,19 +134,19 @@ test('after SIGTERM it reports not ready for a while, and serves new connections
 })
 
 test('SIGHUP stops it like SIGTERM', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   server.kill('SIGHUP')
   assert.deepEqual(await server.exited, { code: 0, signal: null })
 })
 
 test('a folder that cannot store blobs causes one clear error line, and the server does not start', async () => {
-  await using place = await makePlace()
-  const blobs = join(place.data, 'not-mounted', 'blobs')
+  await using storage = await createStorage()
+  const blobs = join(storage.data, 'not-mounted', 'blobs')
   const { code, stdout, stderr } = await runProcess(
-    ['serve', ...place.args, '--listen', '127.0.0.1:0', '--blobs', blobs],
+    ['serve', ...storage.args, '--listen', '127.0.0.1:0', '--blobs', blobs],
     {
-      env: { ...place.env, PINFOLD_LOG_LEVEL: 'warn' },
+      env: { ...storage.env, PINFOLD_LOG_LEVEL: 'warn' },
     },
   )
   assert.deepEqual(
@@ -156,9 +156,9 @@ test('a folder that cannot store blobs causes one clear error line, and the serv
 })
 
 test('an occupied port causes one clear error line, and the server does not start', async () => {
-  await using place = await makePlace()
-  await using another = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using another = await createStorage()
+  await using server = await startProcess(storage)
   const { host } = new URL(server.url)
   const second = await runProcess(['serve', ...another.args, '--listen', host], {
     env: { ...another.env, PINFOLD_LOG_LEVEL: 'warn' },
@@ -173,21 +173,21 @@ test('an occupied port causes one clear error line, and the server does not star
 
 test('refuses a second server on the same data folder, also right after the first was killed', async (t) => {
   if (process.env.PINFOLD_TEST_DATABASE) return t.skip('with PostgreSQL there may be several')
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const second = await runProcess(['serve', ...place.args, '--listen', '127.0.0.1:0'])
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const second = await runProcess(['serve', ...storage.args, '--listen', '127.0.0.1:0'])
   assert.equal(second.code, 1)
   assert.match(second.stderr, /another server uses the data folder/)
   process.kill(server.pid, 'SIGKILL')
-  await using _third = await startProcess(place)
+  await using _third = await startProcess(storage)
 })
 
 test('the demo fills an empty server once, and the printed commands work', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, { args: ['--demo'], env: { PINFOLD_PUBLIC_ORG: 'open' } })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { args: ['--demo'], env: { PINFOLD_PUBLIC_ORG: 'open' } })
   const { stdout } = await untilPrinted(server.output, /repos list --limit 5.*\n/)
   assert.match(stdout, /pinfold orgs list/)
-  const client = clientOf(server.url, await tokenOf(place))
+  const client = clientOf(server.url, await tokenOf(storage))
   const count = async (path: string) => Number((await client.get(path)).body.totalCount)
   const roots = await client.get('/iam/v2/groups?uidp.in_root=true&order_by=name')
   assert.deepEqual(
@@ -217,21 +217,21 @@ test('the demo fills an empty server once, and the printed commands work', async
 
   server.kill('SIGTERM')
   await server.exited
-  await using again = await startProcess(place, { args: ['--demo'] })
+  await using again = await startProcess(storage, { args: ['--demo'] })
   assert.match(again.output.stderr, /the example organization was not added: the server already has organizations/)
 })
 
 test('only the owner can read the master key file', async () => {
-  await using place = await makePlace()
-  await using _server = await startProcess(place)
-  if (!place.database) assert.equal(statSync(join(place.data, 'master.key')).mode & 0o777, 0o600)
+  await using storage = await createStorage()
+  await using _server = await startProcess(storage)
+  if (!storage.database) assert.equal(statSync(join(storage.data, 'master.key')).mode & 0o777, 0o600)
 })
 
 test('the server continues after the reader of its output exits', async () => {
-  await using place = await makePlace()
-  const child = spawn(program, ['serve', ...place.args, '--listen', '127.0.0.1:0'], {
+  await using storage = await createStorage()
+  const child = spawn(program, ['serve', ...storage.args, '--listen', '127.0.0.1:0'], {
     cwd: project,
-    env: cleanEnv(place.env),
+    env: cleanEnv(storage.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const [text] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
@@ -250,8 +250,8 @@ async function untilPrinted(output: { stdout: string }, pattern: RegExp): Promis
 }
 
 test('a server that listens on all addresses without a URL warns, and uses 127.0.0.1 in its URLs', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, { listen: '0.0.0.0:0' })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { listen: '0.0.0.0:0' })
   const { host } = new URL(server.url)
   assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/)
   assert.match(server.output.stderr, /listening on all addresses without a url/)
@@ -259,12 +259,12 @@ test('a server that listens on all addresses without a URL warns, and uses 127.0
   assert.equal(challenge, `Bearer realm="${server.url}/token",service="${host}"`)
   const discovery = (await (await fetch(`${server.url}/.well-known/openid-configuration`)).json()) as { issuer: string }
   assert.equal(discovery.issuer, server.url)
-  assert.equal((await clientOf(server.url, await tokenOf(place)).get('/iam/v2/groups')).status, 200)
+  assert.equal((await clientOf(server.url, await tokenOf(storage)).get('/iam/v2/groups')).status, 200)
 })
 
 test('a server that listens on all addresses and has a URL does not warn', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, {
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, {
     listen: '0.0.0.0:0',
     args: ['--url', 'https://registry.example.com'],
   })
@@ -273,7 +273,7 @@ test('a server that listens on all addresses and has a URL does not warn', async
 })
 
 test('warns if all private addresses are allowed, but not for a list of some', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   for (const [env, warned] of [
     [
       { PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on' },
@@ -281,30 +281,30 @@ test('warns if all private addresses are allowed, but not for a list of some', a
     ],
     [{ PINFOLD_ISSUERS_PRIVATE: '10.2.0.0/16', PINFOLD_WITNESSES_PRIVATE: 'localhost' }, /^$/],
   ] as const) {
-    await using server = await startProcess(place, { env })
+    await using server = await startProcess(storage, { env })
     assert.match(server.output.stderr, warned)
   }
 })
 
 test('warns at the start about organizations with the names of views', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   {
-    await using server = await startProcess(place)
-    const client = clientOf(server.url, await tokenOf(place))
+    await using server = await startProcess(storage)
+    const client = clientOf(server.url, await tokenOf(storage))
     for (const name of ['older', 'minimal']) ok(await client.post('/iam/v2/groups/', { name }))
     server.kill('SIGTERM')
     await server.exited
   }
   // The server no longer accepts such a name for a new organization.
   const rename = (groups: string) => `UPDATE ${groups} SET name = 'min-7d' WHERE name = 'older'`
-  if (place.database) {
-    await place.query(rename(`${place.schema}.groups`))
+  if (storage.database) {
+    await storage.query(rename(`${storage.schema}.groups`))
   } else {
-    const db = new DatabaseSync(join(place.data, 'pinfold.db'))
+    const db = new DatabaseSync(join(storage.data, 'pinfold.db'))
     db.exec(rename('groups'))
     db.close()
   }
-  await using again = await startProcess(place)
+  await using again = await startProcess(storage)
   again.kill('SIGTERM')
   await again.exited
   assert.match(again.output.stderr, /"level":"warn".*the names of views.*"names":\["min-7d"\]/)
@@ -312,12 +312,12 @@ test('warns at the start about organizations with the names of views', async () 
 
 test('prints the operator link only to an interactive terminal', async () => {
   const shown = async (line: string, env: Record<string, string> = {}) => {
-    await using place = await makePlace()
-    const serve = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((word) => `'${word}'`).join(' ')
+    await using storage = await createStorage()
+    const serve = [program, 'serve', ...storage.args, '--listen', '127.0.0.1:0'].map((word) => `'${word}'`).join(' ')
     // `script` runs the command in a terminal, and stops it when `script` ends.
     const child = spawn('script', ['-qefc', `exec ${serve} ${line}`, '/dev/null'], {
       cwd: project,
-      env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...place.env, ...env }),
+      env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...storage.env, ...env }),
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     let output = ''
@@ -326,7 +326,7 @@ test('prints the operator link only to an interactive terminal', async () => {
       if (output.includes('First steps')) child.kill('SIGTERM')
     }
     // The terminal closes before the server stops.
-    await place.settled()
+    await storage.settled()
     assert.match(output, /To open the console as the operator, run: /)
     return /\/ui\/enter#/.test(output)
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { costOf, countCost } from '../support/cost-of-command.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
-import { makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, runProcess, startProcess, tokenOf } from '../support/process.ts'
 
 /** Modules that handle requests: hundreds of files. Commands spent most of their time on loading them. */
 const ofServers =
@@ -26,10 +26,10 @@ test('help, version and the list of settings load only a few modules', async () 
 })
 
 test('a command loads modules to call a server, and none of the server itself', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   using home = makeHome()
-  const env = { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(place) }
+  const env = { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(storage) }
   for (const args of [
     ['images', 'list'],
     ['invitations', 'pending'],
@@ -60,11 +60,11 @@ test('the docker credential helper loads as few modules', async () => {
 })
 
 test('next to a server, an operator command opens the database and its keys, and loads no request handlers', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const env = { ...place.env, ...(onPostgres && { PINFOLD_API: server.url }) }
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const env = { ...storage.env, ...(onPostgres && { PINFOLD_API: server.url }) }
   for (const args of [['token'], ['server', 'gc', '--dry-run'], ['server', 'quotas', 'list']]) {
-    const { code, stderr, modules } = await costOf([...args, ...place.args], { env })
+    const { code, stderr, modules } = await costOf([...args, ...storage.args], { env })
     assert.equal(code, 0, stderr)
     const engine = onPostgres ? /^node_modules\/(?:pg|postgres|split2|xtend)/ : /^node_modules\/pg/
     assertLight(
@@ -112,9 +112,9 @@ const forLater = [
 ]
 
 test('a server is ready before it loads modules that only some requests need', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   using counter = countCost()
-  await using server = await startProcess(place, { env: counter.env })
+  await using server = await startProcess(storage, { env: counter.env })
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200)
   server.kill('SIGTERM')
   assert.equal((await server.exited).code, 0)

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import tls from 'node:tls'
 import grpc from '@grpc/grpc-js'
-import { makePlace, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { connectRaw, takeResponse } from '../support/raw-http.ts'
 
 let folder: string
@@ -48,8 +48,8 @@ async function get(url: string, ca: string, path: string) {
 }
 
 test('with a certificate, the port serves REST, HTTP/2 and gRPC over TLS, and the server URL is https', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, { args: flags('first.crt', 'first.key') })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { args: flags('first.crt', 'first.key') })
   assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/)
   const ca = readFileSync(file('first.crt'))
 
@@ -90,20 +90,20 @@ test('with a certificate, the port serves REST, HTTP/2 and gRPC over TLS, and th
 })
 
 test('commands on the data folder reach a server whose certificate is for another host', async (t) => {
-  await using place = await makePlace()
-  if (place.database !== '') return t.skip('with PostgreSQL commands open the database')
-  await using server = await startProcess(place, {
+  await using storage = await createStorage()
+  if (storage.database !== '') return t.skip('with PostgreSQL commands open the database')
+  await using server = await startProcess(storage, {
     args: [...flags('first.crt', 'first.key'), '--url', 'https://registry.test'],
   })
   assert.equal(server.url, 'https://registry.test')
-  const { code, stderr } = await run(['server', 'quotas', 'list', ...place.args], { env: place.env })
+  const { code, stderr } = await run(['server', 'quotas', 'list', ...storage.args], { env: storage.env })
   assert.equal(code, 0, stderr)
-  assert.notEqual(await tokenOf(place), '')
+  assert.notEqual(await tokenOf(storage), '')
 })
 
 test('answers plain HTTP with a hint to use TLS, and closes a handshake that does not complete', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place, {
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, {
     args: flags('first.crt', 'first.key'),
     env: { PINFOLD_HEADERS_TIMEOUT_MS: '300' },
   })
@@ -135,8 +135,8 @@ test('answers plain HTTP with a hint to use TLS, and closes a handshake that doe
 test('uses a new certificate after SIGUSR2, and keeps the old one if the new one is invalid', async () => {
   copyFileSync(file('first.crt'), file('live.crt'))
   copyFileSync(file('first.key'), file('live.key'))
-  await using place = await makePlace()
-  await using server = await startProcess(place, { args: flags('live.crt', 'live.key') })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { args: flags('live.crt', 'live.key') })
   const kept = new https.Agent({ keepAlive: true, ca: readFileSync(file('first.crt')) })
   const over = async () => {
     const req = https.get(new URL('/healthz', server.url), { agent: kept })
@@ -170,10 +170,10 @@ test('uses a new certificate after SIGUSR2, and keeps the old one if the new one
 })
 
 test('a server with a mismatched certificate and key does not start, and names the setting', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   writeFileSync(file('empty'), '')
   const serve = (args: string[]) =>
-    runProcess(['serve', ...place.args, '--listen', '127.0.0.1:0', ...args], { env: place.env })
+    runProcess(['serve', ...storage.args, '--listen', '127.0.0.1:0', ...args], { env: storage.env })
   const cases: [string[], RegExp][] = [
     [['--tls-cert', file('first.crt')], /PINFOLD_TLS_CERT needs PINFOLD_TLS_KEY/],
     [[...flags('first.crt', 'first.key'), '--url', 'http://a.test'], /PINFOLD_URL must begin with https:/],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeHome } from '../support/fake-sts.ts'
 import { blocksOf, missing, paste } from '../support/pages.ts'
-import { cleanEnv, makePlace, project, startProcess } from '../support/process.ts'
+import { cleanEnv, createStorage, project, startProcess } from '../support/process.ts'
 
 /** Starts the program of a block on any free port, and resolves with its host once it prints that it is ready. */
 async function startExample(block: string) {
@@ -32,13 +32,13 @@ async function startExample(block: string) {
 
 test('the quick start of the README works as written', async (t) => {
   if ((await missing('crane')).length > 0) return t.skip('crane must be on the PATH')
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   using home = makeHome()
   const blocks = blocksOf('README.md', 'Quick start')
   assert.ok(blocks.join('').split('\n').length <= 16, 'at most fifteen lines')
-  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: place.data } }
-  const [shown] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host }, options)
+  const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: storage.data } }
+  const [shown] = await paste(blocks, storage, { '127.0.0.1:8080': new URL(server.url).host }, options)
   const pushed = shown!.findIndex((line) => /\/acme\/app@sha256:[0-9a-f]{64}$/.test(line))
   const second = shown![pushed]!.split('@')[1]
   const [moved, created] = shown!.slice(pushed + 2, pushed + 4).map((line) => line.split(/ {2,}/))
@@ -49,13 +49,13 @@ test('the quick start of the README works as written', async (t) => {
 })
 
 test('the tour of the API works as written', async (t) => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const hasGrpcurl = (await missing('grpcurl')).length === 0
   if (!hasGrpcurl) t.diagnostic('without grpcurl on the PATH its block is left out')
 
   const blocks = blocksOf('docs/tours/api.md').filter((block) => hasGrpcurl || !block.includes('grpcurl'))
-  const outputs = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  const outputs = await paste(blocks, storage, { '127.0.0.1:8080': new URL(server.url).host })
   const [token, , identity, role, viewer, pages, errors, grpc] = outputs
   assert.deepEqual(token, ['{"response":"pong"}'])
   assert.equal(JSON.parse(identity![0]!).name, 'ledger releases')
@@ -81,12 +81,12 @@ test('the tour of keyless CI works as written', async () => {
   const [start, platform, ...blocks] = blocksOf('docs/tours/keyless-ci.md')
   const settings = start!.trim().split(' ')
   assert.deepEqual(settings.splice(-2), ['npm', 'start'])
-  await using place = await makePlace()
-  await using server = await startProcess(place, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
   await using example = await startExample(platform!)
 
   const hosts = { '127.0.0.1:8080': new URL(server.url).host, '127.0.0.1:9090': example.host }
-  const [org, identity, check, exchanged, job, gone] = await paste(blocks, place, hosts)
+  const [org, identity, check, exchanged, job, gone] = await paste(blocks, storage, hosts)
   assert.equal(JSON.parse(org![0]!).name, 'nightly')
   assert.deepEqual([identity, exchanged], [[], []])
   assert.match(check!.at(-1)!, /^the token matches/)
@@ -103,13 +103,13 @@ test('the tour of the registry works as written', async (t) => {
   if (clients.length > 0) return t.skip(`${clients.join(', ')} must be on the PATH`)
   const [start, platform, ...blocks] = blocksOf('docs/tours/registry.md')
   const settings = start!.trim().split(' ').slice(0, -2)
-  await using place = await makePlace()
-  await using server = await startProcess(place, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
   await using example = await startExample(platform!)
   using home = makeHome()
 
   const hosts = { '127.0.0.1:8080': new URL(server.url).host, '127.0.0.1:9090': example.host }
-  const outputs = await paste(blocks, place, hosts, { quiet: false, env: home.env })
+  const outputs = await paste(blocks, storage, hosts, { quiet: false, env: home.env })
   const [bound, signedIn, pushed, looked, pulled, attached, open, imported, moments] = outputs
   assert.equal(JSON.parse(bound![0]!).role.name, 'registry.push')
   assert.match(signedIn!.join('\n'), /^permission +registry\.push in shipyard$/m)
@@ -153,10 +153,10 @@ function assertMoments([ranged, ...shown]: string[]) {
 }
 
 test('the tour of advisories works as written', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const blocks = blocksOf('docs/tours/advisories.md')
-  const [imports, search, review, open] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  const [imports, search, review, open] = await paste(blocks, storage, { '127.0.0.1:8080': new URL(server.url).host })
   assert.deepEqual(imports, [
     '174 advisories: 174 new, 0 changed, 0 unchanged',
     '70 vulnerabilities: 70 new, 0 changed, 0 unchanged',
@@ -180,10 +180,10 @@ test('the tour of advisories works as written', async () => {
 })
 
 test('the tour of libraries works as written', async () => {
-  await using place = await makePlace()
-  await using server = await startProcess(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
   const blocks = blocksOf('docs/tours/libraries.md')
-  const [imports, found] = await paste(blocks, place, { '127.0.0.1:8080': new URL(server.url).host })
+  const [imports, found] = await paste(blocks, storage, { '127.0.0.1:8080': new URL(server.url).host })
   assert.equal(imports!.at(-1), '3 libraries: 0 new, 0 changed, 3 unchanged, 0 new versions, 0 changed versions')
   const [counts, named, cuda, versions] = found!.map((line) => JSON.parse(line))
   assert.deepEqual(

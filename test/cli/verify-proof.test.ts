@@ -133,9 +133,11 @@ test('both verifiers detect each changed character of a proof', async () => {
   const random = randomFrom(7)
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \n'
   const changed = Array.from({ length: 400 }, () => {
-    const place = random.below(closed.text.length - 1)
+    const position = random.below(closed.text.length - 1)
     const letter = letters[random.below(letters.length)]!
-    return closed.text[place] === letter ? '' : closed.text.slice(0, place) + letter + closed.text.slice(place + 1)
+    return closed.text[position] === letter
+      ? ''
+      : closed.text.slice(0, position) + letter + closed.text.slice(position + 1)
   })
   const lines = closed.text.split('\n')
   const dropped = lines.map((_line, i) => lines.toSpliced(i, 1).join('\n'))

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { type Answer, osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
-import { type Env, makePlace, type Place, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, type Env, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 import { zipOf } from '../support/zip.ts'
 
@@ -38,19 +38,19 @@ const files = (): Record<string, Answer> => ({
 const names = ['osv/PyPI', 'osv/npm', 'secdb/v3.20/main']
 const picked = (some: readonly string[]) => some.flatMap((name) => ['--source', name])
 
-const packing = (place: string, mirror: { url: string }, some: readonly string[], env: Env = {}) =>
-  run(['vulnerabilities', 'pack', place, '--mirror', mirror.url, ...picked(some)], { env })
-const syncing = (place: Place, args: readonly string[], env: Env = {}) =>
-  run(['vulnerabilities', 'sync', ...place.args, ...args], { env: { ...place.env, ...env } })
-const statusOf = async (place: Place): Promise<Record<string, Json>> => {
-  const { stdout } = await run(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+const packing = (target: string, mirror: { url: string }, some: readonly string[], env: Env = {}) =>
+  run(['vulnerabilities', 'pack', target, '--mirror', mirror.url, ...picked(some)], { env })
+const syncing = (storage: TestStorage, args: readonly string[], env: Env = {}) =>
+  run(['vulnerabilities', 'sync', ...storage.args, ...args], { env: { ...storage.env, ...env } })
+const statusOf = async (storage: TestStorage): Promise<Record<string, Json>> => {
+  const { stdout } = await run(['vulnerabilities', 'status', ...storage.args, '-o', 'json'], { env: storage.env })
   return Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one]))
 }
 const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 
 test('a bundle is packed, copied through a registry, and gives the same records without network access to the sources', async () => {
-  await using online = await makePlace()
-  await using inside = await makePlace()
+  await using online = await createStorage()
+  await using inside = await createStorage()
   await using mirror = await startMirror(files())
   const folder = join(online.data, 'bundle')
   const packed = await packing(folder, mirror, [...names, 'osv/Chainguard', 'debian-tracker'])
@@ -127,11 +127,11 @@ test('a bundle is packed, copied through a registry, and gives the same records 
 })
 
 test('a broken layer leaves its source unchanged, and the other layers are read', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using mirror = await startMirror(files())
-  const folder = join(place.data, 'bundle')
+  const folder = join(storage.data, 'bundle')
   await packing(folder, mirror, names)
-  assert.equal((await syncing(place, ['--from', folder])).code, 0)
+  assert.equal((await syncing(storage, ['--from', folder])).code, 0)
   const layerOf = (name: string) => {
     const { manifests } = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
     const blob = (digest: string) => join(folder, 'blobs/sha256', digest.slice(7))
@@ -150,26 +150,26 @@ test('a broken layer leaves its source unchanged, and the other layers are read'
     [good.subarray(1), 'the layer is missing, or has another length'],
   ] as const) {
     writeFileSync(layerOf('osv/PyPI'), bytes)
-    const { code, stdout } = await syncing(place, ['--from', folder])
+    const { code, stdout } = await syncing(storage, ['--from', folder])
     assert.equal(code, 1)
     assert.match(
       stdout,
       new RegExp(`^osv/PyPI: failed, and keeps its former data: ${reason}\nosv/npm: 0 new, [01] changed`),
     )
-    const { 'osv/PyPI': state } = await statusOf(place)
+    const { 'osv/PyPI': state } = await statusOf(storage)
     assert.deepEqual([state?.records, state?.error], ['2', reason])
   }
   writeFileSync(layerOf('osv/PyPI'), good)
   assert.match(
-    (await syncing(place, ['--from', folder])).stdout,
+    (await syncing(storage, ['--from', folder])).stdout,
     /^osv\/PyPI: 1 new, 0 changed, 0 unchanged, 2 withdrawn$/m,
   )
 })
 
 test('a layer with an invalid line changes nothing in its source, even if its digest is correct', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using mirror = await startMirror(files())
-  const folder = join(place.data, 'bundle')
+  const folder = join(storage.data, 'bundle')
   await packing(folder, mirror, ['osv/PyPI'])
   const blobs = join(folder, 'blobs/sha256')
   const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8'))
@@ -205,25 +205,25 @@ test('a layer with an invalid line changes nothing in its source, even if its di
     [`${'x'.repeat(17 * 1024 * 1024)}\n`, /has more than 16777216 bytes/],
   ] as const) {
     use(text)
-    const { code, stdout } = await syncing(place, ['--from', folder])
+    const { code, stdout } = await syncing(storage, ['--from', folder])
     assert.equal(code, 1)
     assert.match(stdout, /^osv\/PyPI: failed, and keeps its former data: /)
     assert.match(stdout, reason)
   }
-  assert.equal((await statusOf(place))['osv/PyPI']?.records, '0')
+  assert.equal((await statusOf(storage))['osv/PyPI']?.records, '0')
   // An incomplete source withdraws no records.
   use(lines)
-  assert.match((await syncing(place, ['--from', folder])).stdout, /^osv\/PyPI: 2 new, /)
+  assert.match((await syncing(storage, ['--from', folder])).stdout, /^osv\/PyPI: 2 new, /)
   use(`${lines.split('\n')[0]}\n`, { complete: false, records: 1 })
-  assert.match((await syncing(place, ['--from', folder])).stdout, /: 0 new, 0 changed, 1 unchanged, 0 withdrawn$/m)
+  assert.match((await syncing(storage, ['--from', folder])).stdout, /: 0 new, 0 changed, 1 unchanged, 0 withdrawn$/m)
   use(lines, { name: 'osv/../x' })
-  assert.equal((await syncing(place, ['--from', folder])).code, 64)
+  assert.equal((await syncing(storage, ['--from', folder])).code, 64)
 })
 
 test('omits unreadable sources from a bundle, and refuses to write into a folder with other files', async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using mirror = await startMirror(files())
-  const folder = join(place.data, 'bundle')
+  const folder = join(storage.data, 'bundle')
   mirror.files['osv/npm/all.zip'] = { body: zipOf({ 'GHSA-1.json': JSON.stringify(npm), 'X.json': '{' }) }
   const { code, stdout, stderr } = await packing(folder, mirror, ['osv/npm', 'osv/Go'])
   assert.equal(code, 1)
@@ -231,10 +231,10 @@ test('omits unreadable sources from a bundle, and refuses to write into a folder
   assert.match(stderr, /^pinfold: osv\/npm\/X\.json: the document is not valid JSON$/m)
   assert.match(stderr, /^pinfold: osv\/Go: was left out: the response had status 404$/m)
 
-  const none = join(place.data, 'none')
+  const none = join(storage.data, 'none')
   assert.equal((await packing(none, mirror, ['osv/Go'])).code, 1)
   assert.equal(existsSync(none), false)
-  const other = join(place.data, 'other')
+  const other = join(storage.data, 'other')
   mkdirSync(other)
   writeFileSync(join(other, 'mine.txt'), 'x')
   const refused = await packing(other, mirror, ['osv/npm'])
@@ -243,14 +243,14 @@ test('omits unreadable sources from a bundle, and refuses to write into a folder
   assert.deepEqual(readdirSync(other), ['mine.txt'])
 
   for (const from of ['acme', 'https://example.com/a:b', 'example.com/A:b', 'example.com/a@sha256:x']) {
-    assert.equal((await syncing(place, ['--from', from])).code, 64, from)
+    assert.equal((await syncing(storage, ['--from', from])).code, 64, from)
     assert.equal((await packing(from, mirror, ['osv/npm'])).code, 64, from)
   }
-  const empty = await syncing(place, ['--from', other])
+  const empty = await syncing(storage, ['--from', other])
   assert.deepEqual([empty.code, empty.stdout], [1, ''])
   assert.match(empty.stderr, /the folder is not a bundle/)
-  assert.equal((await syncing(place, ['--from', folder, '--mirror', mirror.url])).code, 64)
-  const missing = await syncing(place, ['--from', folder, '--source', 'osv/PyPI'])
+  assert.equal((await syncing(storage, ['--from', folder, '--mirror', mirror.url])).code, 64)
+  const missing = await syncing(storage, ['--from', folder, '--source', 'osv/PyPI'])
   assert.equal(missing.code, 1)
   assert.match(missing.stdout, /^osv\/PyPI: failed, and keeps its former data: is not in the bundle$/m)
 })

@@ -9,7 +9,15 @@ import { pathToFileURL } from 'node:url'
 import { pushLayers } from '../support/images.ts'
 import { osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
-import { cleanEnv, type Env, makePlace, type Place, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import {
+  cleanEnv,
+  createStorage,
+  type Env,
+  runProcess,
+  startProcess,
+  type TestStorage,
+  tokenOf,
+} from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 import { apkLayer, pythonPackage } from '../support/scanning.ts'
 import { zipOf } from '../support/zip.ts'
@@ -34,11 +42,11 @@ const layers = [
  * Starts a server with an organization, a function that pushes to it, and one that returns the findings of an image once nothing
  * waits.
  */
-async function start(place: Place, env: Env = {}) {
-  const server = await startProcess(place, { env })
+async function start(storage: TestStorage, env: Env = {}) {
+  const server = await startProcess(storage, { env })
   const host = new URL(server.url).host
-  const token = await tokenOf(place, ['--audience', host])
-  const headers = { authorization: `Bearer ${await tokenOf(place)}`, 'content-type': 'application/json' }
+  const token = await tokenOf(storage, ['--audience', host])
+  const headers = { authorization: `Bearer ${await tokenOf(storage)}`, 'content-type': 'application/json' }
   const api = async (path: string, body?: Json): Promise<Json> => {
     const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}
     const answer = await fetch(server.url + path, { ...init, headers })
@@ -60,8 +68,8 @@ async function start(place: Place, env: Env = {}) {
 }
 
 test('a server without internet access finds the same with a bundle copied by oras', { skip: !hasOras }, async () => {
-  await using online = await makePlace()
-  await using inside = await makePlace()
+  await using online = await createStorage()
+  await using inside = await createStorage()
   const mirror = await startMirror({
     'osv/PyPI/all.zip': { body: zipOf({ 'PYSEC-1.json': osv('PYSEC-1'), 'PYSEC-2.json': osv('PYSEC-2', '0.1') }) },
     'secdb/v3.19/main.json': { body: secdb },

@@ -7,7 +7,7 @@ import { chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cleanEnv, freeAddress, makePlace, project, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, freeAddress, project, startProcess, tokenOf } from '../support/process.ts'
 
 let passed = 0
 let failed = 0
@@ -238,13 +238,13 @@ function compare(amd64: string, arm64: string): void {
 try {
   const said = [build('first'), build('second')]
   expect('the same input makes the same digests', said[0] === said[1], said.join('\n'))
-  await using place = await makePlace()
-  await using server = await startProcess(place)
-  const operator = await tokenOf(place)
+  await using storage = await createStorage()
+  await using server = await startProcess(storage)
+  const operator = await tokenOf(storage)
   const headers = { authorization: `Bearer ${operator}` }
   await fetch(`${server.url}/iam/v2/groups/`, { method: 'POST', headers, body: '{"name":"tools"}' })
   const repo = 'tools/pinfold'
-  const registry = registryOf(server.url, repo, await tokenOf(place, ['--audience', 'registry']))
+  const registry = registryOf(server.url, repo, await tokenOf(storage, ['--audience', 'registry']))
   const { manifests: [index, ...attached] = [] } = JSON.parse(
     readFileSync(join(layout, 'index.json'), 'utf8'),
   ) as Document

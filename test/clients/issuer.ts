@@ -1,7 +1,7 @@
 // Strict OpenID Connect client that trusts the real server as an issuer, with each signing algorithm. The client is built from
 // the folder `oidc` and must be on the PATH as `oidc-client`.
 import { spawnSync } from 'node:child_process'
-import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, startProcess, tokenOf } from '../support/process.ts'
 
 let passed = 0
 let failed = 0
@@ -27,10 +27,10 @@ function expectRefusal(name: string, { ok, all }: Done, reason: RegExp): void {
 const headerOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())
 
 async function tryIssuer(algorithms: string): Promise<void> {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const env = { PINFOLD_SIGNING_ALGORITHMS: algorithms, PINFOLD_LOG_LEVEL: 'error' }
-  await using server = await startProcess(place, { env })
-  const token = await tokenOf({ ...place, env: { ...place.env, ...env } })
+  await using server = await startProcess(storage, { env })
+  const token = await tokenOf({ ...storage, env: { ...storage.env, ...env } })
   const at = (text: string) => `${text} (${algorithms})`
   const listed = algorithms.split(',')
   const verified = verify(server.url, server.url, token)

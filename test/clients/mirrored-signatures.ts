@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, clientOf, type Json } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, startProcess, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-cosign-'))
@@ -32,10 +32,10 @@ function done({ code, all }: Done): string {
 /** Server with the organization `acme`, and its addresses. */
 async function open(env: Record<string, string>) {
   await using opening = new AsyncDisposableStack()
-  const place = opening.use(await makePlace())
-  const server = opening.use(await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error', ...env } }))
-  const api = clientOf(server.url, await tokenOf(place))
-  const token = await tokenOf(place, ['--audience', 'registry'])
+  const storage = opening.use(await createStorage())
+  const server = opening.use(await startProcess(storage, { env: { PINFOLD_LOG_LEVEL: 'error', ...env } }))
+  const api = clientOf(server.url, await tokenOf(storage))
+  const token = await tokenOf(storage, ['--audience', 'registry'])
   const org = await made(api, '/iam/v2/groups/', { name: 'acme' })
   const opened = opening.move()
   return {

@@ -9,7 +9,15 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, type Place, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import {
+  cleanEnv,
+  createStorage,
+  freeAddress,
+  runProcess,
+  startProcess,
+  type TestStorage,
+  tokenOf,
+} from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-registry-clients-'))
 let passed = 0
@@ -292,15 +300,15 @@ async function firstOnLoopback(names: readonly string[]): Promise<string | undef
 }
 
 /** Creates an organization, and an identity with a role in it. */
-async function membersAt(place: Place, url: string) {
-  const operator = clientOf(url, await tokenOf(place))
+async function membersAt(storage: TestStorage, url: string) {
+  const operator = clientOf(url, await tokenOf(storage))
   const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
   const org = await made('/iam/v2/groups/', { name: 'acme' })
   const member = async (name: string, role: string) => {
     const claimMatch = { issuer: 'https://issuer.example.com', subject: name }
     const uid = await made(`/iam/v2/identities/${org}`, { name, claimMatch })
     await made(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: role })
-    return tokenOf(place, ['--audience', 'registry', '--identity', uid])
+    return tokenOf(storage, ['--audience', 'registry', '--identity', uid])
   }
   return { operator, member }
 }
@@ -311,12 +319,12 @@ async function membersAt(place: Place, url: string) {
  */
 async function tryBucket(): Promise<void> {
   if (noBucket) return console.log(`skip the bucket: ${noBucket}`)
-  await using place = await makePlace()
+  await using storage = await createStorage()
   await using bucket = await startBucket()
   const blobs = bucket.url(bucket.origin, `&public=${bucket.origin.replace('127.0.0.1', 'localhost')}`)
   const env = { ...bucket.aws, PINFOLD_LOG_LEVEL: 'error', PINFOLD_BLOB_REDIRECTS: 'on' }
-  await using server = await startProcess(place, { args: ['--blobs', blobs], env })
-  const { member } = await membersAt(place, server.url)
+  await using server = await startProcess(storage, { args: ['--blobs', blobs], env })
+  const { member } = await membersAt(storage, server.url)
   const { host } = new URL(server.url)
   const pusher = login(host, 'bucket-pusher', await member('pusher', roleUids.push))
   const reader = login(host, 'bucket-reader', await member('reader', roleUids.pull))
@@ -339,13 +347,13 @@ const tlsOf = (name: string) => ({
 /** Without a proxy, the server has the certificate itself. */
 async function tryOwnTls(): Promise<void> {
   makeCertificate('server')
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const args = ['--tls-cert', join(folder, 'server.crt'), '--tls-key', join(folder, 'server.key')]
-  await using server = await startProcess(place, { args, env: { PINFOLD_LOG_LEVEL: 'error' } })
-  const env = { ...place.env, NODE_EXTRA_CA_CERTS: join(folder, 'server.crt') }
-  const made = await runProcess(['orgs', 'create', 'acme', ...place.args], { env })
+  await using server = await startProcess(storage, { args, env: { PINFOLD_LOG_LEVEL: 'error' } })
+  const env = { ...storage.env, NODE_EXTRA_CA_CERTS: join(folder, 'server.crt') }
+  const made = await runProcess(['orgs', 'create', 'acme', ...storage.args], { env })
   if (made.code !== 0) throw new Error(made.stderr)
-  const token = await tokenOf(place, ['--audience', 'registry'])
+  const token = await tokenOf(storage, ['--audience', 'registry'])
   const host = `localhost:${new URL(server.url).port}`
   tryName('own-tls', { host, ...tlsOf('server') }, token)
   const stranger = login(host, 'login-unsure', token)
@@ -359,10 +367,10 @@ const plain = { skopeo: ['--tls-verify=false'], oras: ['--plain-http'] }
 // A resolver that follows RFC 6761 resolves the first name to this machine.
 const secondName = await firstOnLoopback(['registry.localhost', hostname()])
 
-await using place = await makePlace()
+await using storage = await createStorage()
 const listen = await freeAddress()
 const port = listen.split(':')[1]!
-await using server = await startProcess(place, {
+await using server = await startProcess(storage, {
   listen,
   env: {
     PINFOLD_LOG_LEVEL: 'error',
@@ -371,7 +379,7 @@ await using server = await startProcess(place, {
   },
 })
 try {
-  const { operator, member } = await membersAt(place, server.url)
+  const { operator, member } = await membersAt(storage, server.url)
   const { host } = new URL(server.url)
   const pusher = login(host, 'pusher', await member('pusher', roleUids.push))
   const reader = login(host, 'reader', await member('reader', roleUids.pull))

@@ -11,13 +11,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { cleanEnv, makePlace, project, runProcess, startProcess } from '../support/process.ts'
+import { cleanEnv, createStorage, project, runProcess, startProcess } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-clients-'))
 const certificate = join(folder, 'server.crt')
 
 /** Address of a server and the credentials. `flag` is one of two words, for TLS or none. */
-type Scene = { host: string; user: string; password: string; tls: boolean; place: string; env: Record<string, string> }
+type Scene = { host: string; user: string; password: string; tls: boolean; home: string; env: Record<string, string> }
 type Step = readonly [name: string, command: string, args: readonly string[], more?: { cwd?: string; env?: object }]
 type Client = { name: string; program?: string; version: readonly string[]; steps(scene: Scene): Step[] }
 
@@ -66,9 +66,9 @@ const clients: readonly Client[] = [
   {
     name: 'skopeo',
     version: ['--version'],
-    steps: ({ host, user, password, tls, place }) => {
+    steps: ({ host, user, password, tls, home }) => {
       const verify = `tls-verify=${tls}`
-      const auth = ['--authfile', join(place, 'skopeo.json')]
+      const auth = ['--authfile', join(home, 'skopeo.json')]
       const policy = ['--policy', join(folder, 'policy.json')]
       const certs = tls ? ['--cert-dir', join(folder, 'certs')] : []
       const ref = `docker://${host}/acme/skopeo:v1`
@@ -83,7 +83,7 @@ const clients: readonly Client[] = [
         ['inspect', 'skopeo', ['inspect', `--${verify}`, ...certs, ...auth, ref]],
         ['list tags', 'skopeo', ['list-tags', `--${verify}`, ...certs, ...auth, `docker://${host}/acme/skopeo`]],
         ['copy', 'skopeo', [...policy, 'copy', ...from, ...to, ...auth, ref, ref.replace('acme/', 'acme/team/')]],
-        ['pull', 'skopeo', [...policy, 'copy', ...from, ...auth, ref, `oci:${join(place, 'from-skopeo')}:v1`]],
+        ['pull', 'skopeo', [...policy, 'copy', ...from, ...auth, ref, `oci:${join(home, 'from-skopeo')}:v1`]],
       ]
     },
   },
@@ -103,10 +103,10 @@ const clients: readonly Client[] = [
   {
     name: 'podman',
     version: ['--version'],
-    steps: ({ host, user, password, tls, place }) => {
-      const storage = ['--root', join(place, 'root'), '--runroot', join(place, 'run'), '--storage-driver', 'vfs']
+    steps: ({ host, user, password, tls, home }) => {
+      const storage = ['--root', join(home, 'root'), '--runroot', join(home, 'run'), '--storage-driver', 'vfs']
       const verify = [`--tls-verify=${tls}`, ...(tls ? ['--cert-dir', join(folder, 'certs')] : [])]
-      const auth = ['--authfile', join(place, 'podman.json')]
+      const auth = ['--authfile', join(home, 'podman.json')]
       const ref = `${host}/acme/podman:v1`
       const podman = (...args: string[]) => [...storage, ...args]
       return [
@@ -149,13 +149,13 @@ const clients: readonly Client[] = [
   {
     name: 'cosign',
     version: ['version'],
-    steps: ({ host, user, password, place }) => {
-      const [key, ref] = [join(place, 'cosign.key'), `${host}/acme/crane:v1`]
-      const config = join(place, 'signing.json')
+    steps: ({ host, user, password, home }) => {
+      const [key, ref] = [join(home, 'cosign.key'), `${host}/acme/crane:v1`]
+      const config = join(home, 'signing.json')
       const loose = ['--allow-http-registry', '--allow-insecure-registry']
       return [
         ['login', 'cosign', ['login', host, '-u', user, '-p', password]],
-        ['make a key', 'cosign', ['generate-key-pair', '--output-key-prefix', join(place, 'cosign')]],
+        ['make a key', 'cosign', ['generate-key-pair', '--output-key-prefix', join(home, 'cosign')]],
         // Signs without a public transparency log, which would need the internet.
         ['settings', 'cosign', ['signing-config', 'create', '--out', config]],
         ['sign', 'cosign', ['sign', '--yes', '--signing-config', config, '--key', key, ...loose, ref]],
@@ -180,8 +180,8 @@ function dockerSteps({ host, user, password }: Scene): Step[] {
 
 const jib = '3.4.4'
 
-function jibSteps({ host, user, password, tls, place, env }: Scene): Step[] {
-  const trust = join(place, 'trust.p12')
+function jibSteps({ host, user, password, tls, home, env }: Scene): Step[] {
+  const trust = join(home, 'trust.p12')
   const store = ['-storetype', 'PKCS12', '-keystore', trust, '-storepass', 'changeit']
   const settings = [
     `-Djib.from.image=scratch`,
@@ -248,12 +248,12 @@ function prepare(): void {
 
 /** Steps that a client completed, with its own push token, or the step that failed. */
 async function table(tls: boolean): Promise<Map<string, string>> {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const given = tls ? ['--tls-cert', certificate, '--tls-key', join(folder, 'server.key')] : []
-  await using server = await startProcess(place, { args: given, listen: '127.0.0.1:0' })
+  await using server = await startProcess(storage, { args: given, listen: '127.0.0.1:0' })
   const host = `localhost:${new URL(server.url).port}`
   const command = async (...args: string[]) => {
-    const done = await runProcess([...args, ...place.args], { env: place.env })
+    const done = await runProcess([...args, ...storage.args], { env: storage.env })
     assert.equal(done.code, 0, done.stderr)
     return done.stdout
   }
@@ -276,7 +276,7 @@ async function table(tls: boolean): Promise<Map<string, string>> {
     mkdirSync(env.DOCKER_CONFIG)
     const took: string[] = []
     let problem = ''
-    for (const [step, program, args, more] of steps({ host, user, password, tls, place: home, env })) {
+    for (const [step, program, args, more] of steps({ host, user, password, tls, home, env })) {
       const { code, all } = sh(program, args, { env, ...more })
       if (code === 0) took.push(step)
       else {

@@ -13,7 +13,7 @@ import { chunks } from '#lib/chunks.ts'
 import { atOnce } from '../support/at-once.ts'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, startProcess, tokenOf } from '../support/process.ts'
 import { oneOf, type Random, randomFrom } from '../support/random.ts'
 import { imageOf, registryClient, types } from '../support/registry.ts'
 import { judge, type Move } from '../support/view-oracle.ts'
@@ -58,11 +58,11 @@ function randomView(): Pick<Case, 'view' | 'at' | 'age' | 'hold'> {
   return kind === 1 ? { view: min, at: Infinity, age, hold } : { view: `${spelled(at)}_${min}`, at, age, hold }
 }
 
-await using place = await makePlace()
-await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error' } })
+await using storage = await createStorage()
+await using server = await startProcess(storage, { env: { PINFOLD_LOG_LEVEL: 'error' } })
 const { host, origin } = new URL(server.url)
-const atRegistry = () => tokenOf(place, ['--audience', 'registry'])
-const operator = clientOf(server.url, await tokenOf(place))
+const atRegistry = () => tokenOf(storage, ['--audience', 'registry'])
+const operator = clientOf(server.url, await tokenOf(storage))
 const org = ok(await operator.post('/iam/v2/groups/', { name: 'acme' }))
 ok(await operator.post(`/registry/v2/repos/${org.uid}`, { name: 'app' }))
 const pusher = registryClient(origin, await atRegistry())

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, clientOf, roleUids } from '../support/pinfold.ts'
-import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, startProcess, tokenOf } from '../support/process.ts'
 import {
   byName,
   digestIn,
@@ -84,23 +84,23 @@ async function seed(host: string, env: Record<string, string>, operator: Client,
 const dayOf = (days: number) => new Date(Date.now() - days * dayMs).toISOString().slice(0, 10).replaceAll('-', '')
 const views = [`at-${dayOf(10)}`, 'min-7d', `at-${dayOf(2)}_min-7d_hold-1h`]
 
-await using place = await makePlace()
+await using storage = await createStorage()
 const listen = await freeAddress()
 const port = listen.split(':')[1]!
-await using server = await startProcess(place, {
+await using server = await startProcess(storage, {
   listen,
   env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_HOST_PATHS: JSON.stringify({ [`localhost:${port}`]: 'min-7d/acme' }) },
 })
 let failed = 0
 try {
-  const operator = clientOf(server.url, await tokenOf(place))
+  const operator = clientOf(server.url, await tokenOf(storage))
   const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
   const org = await made('/iam/v2/groups/', { name: 'acme' })
   const member = async (name: string, role: string) => {
     const claimMatch = { issuer: 'https://issuer.example.com', subject: name }
     const uid = await made(`/iam/v2/identities/${org}`, { name, claimMatch })
     await made(`/iam/v2/roleBindings/${org}`, { identityUid: uid, roleUid: role })
-    return tokenOf(place, ['--audience', 'registry', '--identity', uid])
+    return tokenOf(storage, ['--audience', 'registry', '--identity', uid])
   }
   const { host } = new URL(server.url)
   const mirror = `localhost:${port}`

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, project, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, project, startProcess, tokenOf } from '../support/process.ts'
 
 const results = join(project, 'build/conformance')
 
@@ -25,11 +25,11 @@ let passed = 0
 let failed = 0
 
 async function runOn(engine: string, more: Record<string, string> = {}): Promise<void> {
-  await using place = await makePlace()
-  await using server = await startProcess(place, {
+  await using storage = await createStorage()
+  await using server = await startProcess(storage, {
     env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_SPARSE_MANIFESTS: 'all', ...more },
   })
-  const made = await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'conformance' })
+  const made = await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'conformance' })
   if (made.status !== 200) throw new Error(made.text)
   const folder = join(results, engine)
   rmSync(folder, { recursive: true, force: true })
@@ -41,7 +41,7 @@ async function runOn(engine: string, more: Record<string, string> = {}): Promise
     OCI_NAMESPACE: 'conformance/repo1',
     OCI_CROSSMOUNT_NAMESPACE: 'conformance/repo2',
     OCI_USERNAME: '_token',
-    OCI_PASSWORD: await tokenOf(place, ['--audience', 'registry']),
+    OCI_PASSWORD: await tokenOf(storage, ['--audience', 'registry']),
     OCI_REPORT_DIR: folder,
   }
   const done = spawnSync('conformance.test', [], { cwd: folder, env, encoding: 'utf8', maxBuffer: 64 << 20 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { Refusal } from '../../console/src/data/api.ts'
 import { readNext, readPage } from '../../console/src/data/list.ts'
-import { readPlaced, whereOf } from '../../console/src/data/placed.ts'
+import { readScoped, whereOf } from '../../console/src/data/scoped.ts'
 import type { Json } from '../support/pinfold.ts'
 
 const { fetch } = globalThis
@@ -78,7 +78,7 @@ test('an error has the status, reason and fields of the response, or none of the
 const org = 'a'.repeat(40)
 const [folder, beside] = [`${org}/${'1'.repeat(16)}`, `${org}/${'1'.repeat(15)}2`]
 const repo = `${folder}/${'3'.repeat(16)}`
-const madeAt = (place: string) => `${place}/${'f'.repeat(16)}`
+const madeAt = (scope: string) => `${scope}/${'f'.repeat(16)}`
 
 test('shows rules of a scope, above it and below it, but not of a sibling scope', () => {
   for (const [at, expected] of [
@@ -100,17 +100,17 @@ test('shows rules of a scope, above it and below it, but not of a sibling scope'
 })
 
 test('rules of a scope are read from the whole organization, page by page, without sibling scopes', async () => {
-  const item = (place: string) => ({ uid: madeAt(place) })
+  const item = (scope: string) => ({ uid: madeAt(scope) })
   const asked = answers(
     { rules: [item(org), item(beside)], nextPageToken: 'two' },
     { rules: [item(repo), item(folder), item('b'.repeat(40))] },
     { rules: [item(folder)] },
   )
-  assert.deepEqual(await readPlaced('/rules', 'rules', { place: folder, query: { includeEnded: true } }), {
+  assert.deepEqual(await readScoped('/rules', 'rules', { scope: folder, query: { includeEnded: true } }), {
     items: [item(org), item(repo), item(folder)],
     isCut: false,
   })
-  await readPlaced('/rules', 'rules', { place: repo, scope: 'uidp.descendantsOf' })
+  await readScoped('/rules', 'rules', { scope: repo, scopeParam: 'uidp.descendantsOf' })
   assert.deepEqual(asked, [
     `/ui/api/rules?includeEnded=true&scopeUid=${org}&pageSize=200`,
     `/ui/api/rules?includeEnded=true&scopeUid=${org}&pageSize=200&pageToken=two`,
@@ -121,9 +121,9 @@ test('rules of a scope are read from the whole organization, page by page, witho
 test('reads five pages of rules, and sets isCut if there is a sixth', async () => {
   const page = (nextPageToken: string) => ({ rules: [{ uid: madeAt(folder) }], nextPageToken })
   const five = answers(page('2'), page('3'), page('4'), page('5'), page(''))
-  const all = await readPlaced('/rules', 'rules', { place: folder })
+  const all = await readScoped('/rules', 'rules', { scope: folder })
   assert.deepEqual([five.length, all.items.length, all.isCut], [5, 5, false])
   const more = answers(page('2'), page('3'), page('4'), page('5'), page('6'))
-  const cut = await readPlaced('/rules', 'rules', { place: folder })
+  const cut = await readScoped('/rules', 'rules', { scope: folder })
   assert.deepEqual([more.length, cut.items.length, cut.isCut], [5, 5, true])
 })

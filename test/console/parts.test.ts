@@ -48,14 +48,14 @@ test('equal names get numbers, also if a name already looks numbered', () => {
 
 test('a permission applies in its scope and below, and not elsewhere', () => {
   const [org, folder] = ['a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
-  const rights = { held: [{ place: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
+  const rights = { held: [{ scope: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
   assert.ok(
     hasCapability(rights, 'tag.delete', folder) && hasCapability(rights, 'repo.create', `${folder}/${'2'.repeat(16)}`),
   )
   assert.ok(!hasCapability(rights, 'tag.delete', org) && !hasCapability(rights, 'groups.create', folder))
   assert.ok(!hasCapability(rights, 'tag.delete', `${folder}1`))
   assert.ok(hasCapability(rights, 'tag.delete') && !hasCapability({ held: [] }, 'tag.delete'))
-  assert.ok(hasCapability({ held: [{ place: '/', names: 'all' }] }, 'groups.create', org))
+  assert.ok(hasCapability({ held: [{ scope: '/', names: 'all' }] }, 'groups.create', org))
 })
 
 test('staysOf returns the assignments of a tag, the oldest first, without deletions', () => {

@@ -7,7 +7,7 @@ import { migrations } from '#db/migrations/all.ts'
 import { openDb } from '#db/open.ts'
 import { type Db, ident, join as joined, raw, type Sql, sql } from '#db/sql.ts'
 import { requireNobody } from '../../src/open-database.ts'
-import { makePlace, type Place, run, runProcess, startProcess } from '../support/process.ts'
+import { createStorage, run, runProcess, startProcess, type TestStorage } from '../support/process.ts'
 
 const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 const first: Migration = {
@@ -30,10 +30,10 @@ const idsOf = (some: readonly Migration[]) => some.map(({ id }) => id)
 
 const listed = (parts: Sql[]) => joined(parts, ', ')
 
-async function withDb<T>(work: (db: Db, place: Place) => Promise<T>): Promise<T> {
-  await using place = await makePlace()
-  const db = await openDb({ database: place.direct, file: join(place.data, 'pinfold.db') })
-  return await work(db, place).finally(() => db.close())
+async function withDb<T>(work: (db: Db, storage: TestStorage) => Promise<T>): Promise<T> {
+  await using storage = await createStorage()
+  const db = await openDb({ database: storage.direct, file: join(storage.data, 'pinfold.db') })
+  return await work(db, storage).finally(() => db.close())
 }
 
 const addItems = (db: Db, names: readonly string[]) =>
@@ -106,15 +106,15 @@ test(
     skip: !onPostgres && 'there are no locks of tables',
   },
   () =>
-    withDb(async (db, place) => {
+    withDb(async (db, storage) => {
       await migrate(db, older)
-      const reader = await place.connect()
-      await reader.query(`BEGIN; SELECT * FROM ${place.schema}.items`)
+      const reader = await storage.connect()
+      await reader.query(`BEGIN; SELECT * FROM ${storage.schema}.items`)
       const migrating = migrate(db, newer)
       const waiting = async (): Promise<boolean> => {
-        const { rows } = await place.query(
+        const { rows } = await storage.query(
           `SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
-          [place.schema],
+          [storage.schema],
         )
         return rows.length > 0
       }
@@ -142,11 +142,11 @@ test(
     skip: !onPostgres && 'nobody else writes',
   },
   () =>
-    withDb(async (db, place) => {
+    withDb(async (db, storage) => {
       await migrate(db, older)
       await addItems(db, ['a', 'bb'])
-      const writer = await place.connect()
-      await writer.query(`SET search_path = ${place.schema}`)
+      const writer = await storage.connect()
+      await writer.query(`SET search_path = ${storage.schema}`)
       await writer.query('BEGIN')
       // An open transaction may delay the creation of an index. The creation does not delay the transaction.
       await writer.query("INSERT INTO items (name) VALUES ('open')")
@@ -154,8 +154,8 @@ test(
       const cutShort = { ...db, alone: () => Promise.reject(new Error('killed')) }
       const begun = migrate(cutShort, all)
       const waits = async () => {
-        const { rows } = await place.query(
-          `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${place.schema}.items')`,
+        const { rows } = await storage.query(
+          `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${storage.schema}.items')`,
         )
         return rows.length > 0
       }
@@ -164,22 +164,22 @@ test(
       await assert.rejects(begun, /killed/)
       assert.equal(await schemaState(db, idsOf(all)), 'old')
       // The index is in the state in which an interruption leaves it.
-      await place.query(`CREATE UNIQUE INDEX items_by_colour ON ${place.schema}.items (colour)`).catch(() => {})
+      await storage.query(`CREATE UNIQUE INDEX items_by_colour ON ${storage.schema}.items (colour)`).catch(() => {})
       await assert.rejects(
-        place.query(`CREATE UNIQUE INDEX CONCURRENTLY items_by_colour ON ${place.schema}.items (colour)`),
+        storage.query(`CREATE UNIQUE INDEX CONCURRENTLY items_by_colour ON ${storage.schema}.items (colour)`),
       )
       await writer.query('BEGIN')
       await writer.query("INSERT INTO items (name) VALUES ('later')")
       const building = migrate(db, all)
       // The index is dropped, or waits to be dropped. Other transactions continue in both cases.
-      await place.query(`INSERT INTO ${place.schema}.items (name) VALUES ('meanwhile')`)
+      await storage.query(`INSERT INTO ${storage.schema}.items (name) VALUES ('meanwhile')`)
       await writer.query('COMMIT')
       await writer.end()
       await building
       assert.equal(await schemaState(db, idsOf(all)), 'current')
-      const { rows } = await place.query(
+      const { rows } = await storage.query(
         `SELECT indexrelid::regclass::text AS name, indisvalid AS valid, indisunique AS "unique" FROM pg_index
-        WHERE indrelid IN (to_regclass('${place.schema}.items'), to_regclass('${place.schema}.others')) AND NOT indisprimary
+        WHERE indrelid IN (to_regclass('${storage.schema}.items'), to_regclass('${storage.schema}.others')) AND NOT indisprimary
         ORDER BY 1`,
       )
       const names = rows.map((row) => [row.name.replace(/.*\./, ''), row.valid, row.unique])
@@ -200,18 +200,18 @@ test(
     skip: !onPostgres && 'nobody else migrates',
   },
   () =>
-    withDb(async (db, place) => {
+    withDb(async (db, storage) => {
       const byName: Migration = { id: '0005-expand-by-name', up: () => ['CREATE INDEX items_by_name ON items (name)'] }
       const all = [first, byName]
       await migrate(db, older)
       await addItems(db, ['a', 'bb'])
       const asked = async (like: string) => {
         const text = 'SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE $2'
-        while ((await place.query(text, [place.schema, like])).rows.length === 0) await new Promise(setImmediate)
+        while ((await storage.query(text, [storage.schema, like])).rows.length === 0) await new Promise(setImmediate)
       }
       // The open transaction delays the index of the first migration until the second migration has requested its lock.
-      const writer = await place.connect()
-      await writer.query(`BEGIN; INSERT INTO ${place.schema}.items (name) VALUES ('open')`)
+      const writer = await storage.connect()
+      await writer.query(`BEGIN; INSERT INTO ${storage.schema}.items (name) VALUES ('open')`)
       const one = migrate(db, all)
       await asked('CREATE INDEX CONCURRENTLY%')
       const other = migrate(db, all)
@@ -229,12 +229,12 @@ test(
     skip: !onPostgres && 'nobody is beside',
   },
   () =>
-    withDb(async (db, place) => {
+    withDb(async (db, storage) => {
       const breaking: Migration = { id: '0006-expand-broken', up: () => ['CREATE TABLE broken ('] }
       await migrate(db, older)
       await assert.rejects(migrate(db, [first, expand, breaking]), /migration 0006-expand-broken failed/)
       assert.equal(await schemaState(db, idsOf([first, expand])), 'current')
-      const { rows } = await place.query(`SELECT id FROM ${place.schema}.schema_migrations ORDER BY id`)
+      const { rows } = await storage.query(`SELECT id FROM ${storage.schema}.schema_migrations ORDER BY id`)
       assert.deepEqual(
         rows.map(({ id }) => id),
         idsOf([first, expand]),
@@ -243,9 +243,9 @@ test(
 )
 
 test('a server leaves migrations of an old database to pinfold migrate, unless told to migrate or running alone', async () => {
-  await using place = await makePlace()
-  assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
-  const db = await openDb({ database: place.direct, file: join(place.data, 'pinfold.db') })
+  await using storage = await createStorage()
+  assert.equal((await run(['migrate', ...storage.args], { env: storage.env })).code, 0)
+  const db = await openDb({ database: storage.direct, file: join(storage.data, 'pinfold.db') })
   const goBack = () =>
     db.tx(async (tx) => {
       await tx.run(sql`DROP INDEX tag_history_by_time`)
@@ -253,28 +253,28 @@ test('a server leaves migrations of an old database to pinfold migrate, unless t
     })
   await goBack()
   if (onPostgres) {
-    await assert.rejects(startProcess(place), /schema of an earlier version; run pinfold migrate/)
-    await using told = await startProcess(place, { env: { PINFOLD_MIGRATE_AT_START: 'on' } })
+    await assert.rejects(startProcess(storage), /schema of an earlier version; run pinfold migrate/)
+    await using told = await startProcess(storage, { env: { PINFOLD_MIGRATE_AT_START: 'on' } })
     told.kill('SIGTERM')
     await told.exited
     await goBack()
-    const migrated = await run(['migrate', '--finish', ...place.args], { env: place.env })
+    const migrated = await run(['migrate', '--finish', ...storage.args], { env: storage.env })
     assert.deepEqual([migrated.code, migrated.stderr], [0, ''])
   }
   await db.close()
-  await using server = await startProcess(place)
+  await using server = await startProcess(storage)
   assert.ok(server.url)
 })
 
 test('migrate --finish refuses while a server of another version runs, and works after it stopped', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   // Long enough that a delayed server counts as alive.
-  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
-  await using server = await startProcess(place, { env })
-  await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
-  const finish = () => run(['migrate', '--finish', ...place.args], { env })
+  const env = { ...storage.env, PINFOLD_LEASE_MS: '15000' }
+  await using server = await startProcess(storage, { env })
+  await storage.query(`UPDATE ${storage.schema}.nodes SET version = '0.0.1'`)
+  const finish = () => run(['migrate', '--finish', ...storage.args], { env })
   const refused = await finish()
   assert.notEqual(refused.code, 0)
   assert.match(refused.stderr, /a server of version 0\.0\.1 runs as http:.*; stop it first/)
@@ -286,23 +286,23 @@ test('migrate --finish refuses while a server of another version runs, and works
 test('migrate next to running servers runs only the migrations that allow this', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
-  await using place = await makePlace()
-  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
-  await using server = await startProcess(place, { env })
-  const forget = (id: string) => place.query(`DELETE FROM ${place.schema}.schema_migrations WHERE id = '${id}'`)
-  const migrateNow = () => run(['migrate', ...place.args], { env })
-  await place.query(`ALTER TABLE ${place.schema}.upstreams DROP COLUMN make_repos`)
+  await using storage = await createStorage()
+  const env = { ...storage.env, PINFOLD_LEASE_MS: '15000' }
+  await using server = await startProcess(storage, { env })
+  const forget = (id: string) => storage.query(`DELETE FROM ${storage.schema}.schema_migrations WHERE id = '${id}'`)
+  const migrateNow = () => run(['migrate', ...storage.args], { env })
+  await storage.query(`ALTER TABLE ${storage.schema}.upstreams DROP COLUMN make_repos`)
   await forget('0128-expand-made-repos')
   const beside = await migrateNow()
   assert.deepEqual([beside.code, beside.stderr], [0, ''])
-  await place.query(`DROP INDEX ${place.schema}.tag_history_by_time`)
+  await storage.query(`DROP INDEX ${storage.schema}.tag_history_by_time`)
   await forget('0086-history-by-time')
   const refused = await migrateNow()
   assert.notEqual(refused.code, 0)
   assert.match(refused.stderr, /migration 0086-history-by-time .* one runs as http:.*; stop all servers first/)
   const own = { ...env, PINFOLD_MIGRATE_AT_START: 'on' }
   await assert.rejects(
-    startProcess(place, { env: own }),
+    startProcess(storage, { env: own }),
     /0086-history-by-time .* one runs as .*stop all servers first/,
   )
   server.kill('SIGTERM')
@@ -312,37 +312,37 @@ test('migrate next to running servers runs only the migrations that allow this',
 })
 
 /** A server that has read the schema, and is delayed before other servers can see it. `goOn` lets it continue. */
-async function startHeldUp(place: Place, env: Place['env']) {
-  const holder = await place.connect()
-  await holder.query(`BEGIN; LOCK TABLE ${place.schema}.facts IN EXCLUSIVE MODE`)
-  const starting = startProcess(place, { env })
+async function startHeldUp(storage: TestStorage, env: TestStorage['env']) {
+  const holder = await storage.connect()
+  await holder.query(`BEGIN; LOCK TABLE ${storage.schema}.facts IN EXCLUSIVE MODE`)
+  const starting = startProcess(storage, { env })
   starting.catch(() => {})
-  while (!(await place.query(waitsFor(place, 'facts'))).rows.length) await new Promise(setImmediate)
+  while (!(await storage.query(waitsFor(storage, 'facts'))).rows.length) await new Promise(setImmediate)
   const goOn = () => holder.query('COMMIT').finally(() => holder.end())
   return { starting, goOn }
 }
 
-const waitsFor = ({ schema }: Place, table: string) =>
+const waitsFor = ({ schema }: TestStorage, table: string) =>
   `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${schema}.${table}')`
 
 test('migrate also detects a server that started after its first check', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
-  await using place = await makePlace()
-  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
-  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
-  const { starting, goOn } = await startHeldUp(place, env)
-  await place.query(`DROP INDEX ${place.schema}.tag_history_by_time`)
-  await place.query(`DELETE FROM ${place.schema}.schema_migrations WHERE id = '0086-history-by-time'`)
+  await using storage = await createStorage()
+  const env = { ...storage.env, PINFOLD_LEASE_MS: '15000' }
+  assert.equal((await run(['migrate', ...storage.args], { env })).code, 0)
+  const { starting, goOn } = await startHeldUp(storage, env)
+  await storage.query(`DROP INDEX ${storage.schema}.tag_history_by_time`)
+  await storage.query(`DELETE FROM ${storage.schema}.schema_migrations WHERE id = '0086-history-by-time'`)
   // The migration has seen no server, and waits for the migration lock.
-  const holder = await place.connect()
-  await holder.query(`SET search_path = ${place.schema}`)
+  const holder = await storage.connect()
+  await holder.query(`SET search_path = ${storage.schema}`)
   await holder.query(`SELECT pg_advisory_lock(7420001, hashtext(current_setting('search_path')))`)
-  const migrating = runProcess(['migrate', ...place.args], { env })
+  const migrating = runProcess(['migrate', ...storage.args], { env })
   const waits = `
     SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE NOT granted AND locktype = 'advisory' AND application_name = $1`
-  while (!(await place.query(waits, [place.schema])).rows.length) await new Promise(setImmediate)
+  while (!(await storage.query(waits, [storage.schema])).rows.length) await new Promise(setImmediate)
   await goOn()
   await using server = await starting
   await holder.end()
@@ -353,11 +353,11 @@ test('migrate also detects a server that started after its first check', {
 /** A database of this build, also opened by this test, in which servers of the build start. */
 async function migrated() {
   const closing = new AsyncDisposableStack()
-  const place = closing.use(await makePlace())
-  const env = { ...place.env, PINFOLD_LEASE_MS: '15000' }
-  assert.equal((await run(['migrate', ...place.args], { env })).code, 0)
-  const db = closing.adopt(await openDb({ database: place.direct, file: '' }), (open) => open.close())
-  return { place, env, db, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+  const storage = closing.use(await createStorage())
+  const env = { ...storage.env, PINFOLD_LEASE_MS: '15000' }
+  assert.equal((await run(['migrate', ...storage.args], { env })).code, 0)
+  const db = closing.adopt(await openDb({ database: storage.direct, file: '' }), (open) => open.close())
+  return { storage, env, db, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
 const last: Migration = { id: '9999-contract-nothing', up: () => ['SELECT 1'] }
@@ -366,34 +366,34 @@ test('a server that starts during a contraction detects this, and does not serve
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
-  const { place, env, db } = scene
-  const { starting, goOn } = await startHeldUp(place, env)
+  const { storage, env, db } = scene
+  const { starting, goOn } = await startHeldUp(storage, env)
   const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
   const finished = await migrate(db, [...migrations, last], {
     finish: true,
     async mayBreak(tx, id) {
       await mayBreak(tx, id)
       await goOn()
-      while (!(await tx.get(raw(waitsFor(place, 'nodes'))))) await new Promise(setImmediate)
+      while (!(await tx.get(raw(waitsFor(storage, 'nodes'))))) await new Promise(setImmediate)
     },
   })
   assert.deepEqual(finished, [last.id])
   await assert.rejects(starting, /schema of a newer version: .* migration 9999-contract-nothing/)
-  assert.deepEqual((await place.query(`SELECT id FROM ${place.schema}.nodes`)).rows, [])
+  assert.deepEqual((await storage.query(`SELECT id FROM ${storage.schema}.nodes`)).rows, [])
 })
 
 test('contractions require servers of other versions to stop, and migrations with `-all` all servers', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
-  const { place, env, db } = scene
+  const { storage, env, db } = scene
   const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
   const breaking = (id: string) => db.tx((tx) => mayBreak(tx, id), { isolation: 'rowLocks' })
   await breaking('9998-all')
-  await using server = await startProcess(place, { env })
+  await using server = await startProcess(storage, { env })
   await breaking(last.id)
   await assert.rejects(breaking('9998-all'), /migration 9998-all .* one has started as http/)
-  await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
+  await storage.query(`UPDATE ${storage.schema}.nodes SET version = '0.0.1'`)
   await assert.rejects(breaking(last.id), /a server of version 0\.0\.1 has started as http:.*; stop it first/)
   server.kill('SIGTERM')
   await server.exited
@@ -404,14 +404,14 @@ test('a build increases the versions of rules also without knowing them', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
-  const { place, db } = scene
+  const { storage, db } = scene
   const org = 'a'.repeat(40)
   const versions = async () =>
     (await db.all<{ version: number }>(sql`SELECT version FROM law_versions`)).map((r) => r.version)
   const write = (query: Parameters<Db['all']>[0]) => db.tx((tx) => tx.run(query))
   const columns = await db.all<{ name: string; type: string }>(sql`
     SELECT column_name AS name, data_type AS type FROM information_schema.columns
-     WHERE table_schema = ${place.schema} AND table_name = 'groups' AND is_nullable = 'NO' AND column_default IS NULL
+     WHERE table_schema = ${storage.schema} AND table_name = 'groups' AND is_nullable = 'NO' AND column_default IS NULL
        AND is_identity = 'NO'`)
   const groupOf = ({ name, type }: { name: string; type: string }) =>
     name === 'uid' ? sql`${org}` : type === 'text' ? sql`''` : sql`0`
@@ -420,7 +420,7 @@ test('a build increases the versions of rules also without knowing them', {
   assert.deepEqual(await versions(), [])
   const rule = await db.all<{ name: string; type: string }>(sql`
     SELECT column_name AS name, data_type AS type FROM information_schema.columns
-     WHERE table_schema = ${place.schema} AND table_name = 'holds' AND is_nullable = 'NO' AND column_default IS NULL
+     WHERE table_schema = ${storage.schema} AND table_name = 'holds' AND is_nullable = 'NO' AND column_default IS NULL
        AND is_identity = 'NO'`)
   const holdOf = ({ name, type }: { name: string; type: string }) =>
     /^(scope_uid|group_uid|organization)$/.test(name) ? sql`${org}` : type === 'text' ? sql`'x'` : sql`0`

@@ -79,11 +79,11 @@ for (const [name, ask] of Object.entries(asked)) {
 }
 
 test('reads advisories for a name only of the organizations that they apply to', async () => {
-  const places = ['a'.repeat(40), 'b'.repeat(40)]
-  const [query] = await queriesOf((reader) => listAbout(reader, places, ['busybox', 'zlib']))
+  const groups = ['a'.repeat(40), 'b'.repeat(40)]
+  const [query] = await queriesOf((reader) => listAbout(reader, groups, ['busybox', 'zlib']))
   const plan = await pinfold.app.db.plan(query!)
   const within = onPostgres
     ? /Index Cond: .*term_id = .*uid > .*uid < /g
     : /SEARCH p .*\(term_id=\? AND uid>\? AND uid<\?\)/g
-  assert.equal(plan.match(within)?.length, places.length, plan)
+  assert.equal(plan.match(within)?.length, groups.length, plan)
 })

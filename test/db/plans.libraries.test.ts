@@ -61,9 +61,9 @@ function* pages(fields: Record<string, { column: string }>): Generator<Page> {
   }
 }
 
-const scope = (place: string, text = ''): Scope => ({
-  ecosystem: place.startsWith('java') ? 'java' : 'python',
-  place,
+const scope = (catalogScope: string, text = ''): Scope => ({
+  ecosystem: catalogScope.startsWith('java') ? 'java' : 'python',
+  catalogScope,
   text,
 })
 const inOrder = onPostgres ? /list_keys_pkey/ : /SEARCH k USING PRIMARY KEY \(list=\? AND place=\?/
@@ -71,9 +71,9 @@ const byGram = onPostgres ? /trigrams_pkey/ : /SEARCH trigrams USING PRIMARY KEY
 const byId = onPostgres ? /artifacts_(?:pkey|uid_key)/ : /SEARCH t USING INTEGER PRIMARY KEY \(rowid=\?\)/
 
 test('lists libraries in each order from an index, for each ecosystem', async () => {
-  for (const place of ['java', 'python', 'python cuda 12', 'python remediated', 'python remediated cuda 12']) {
+  for (const catalogScope of ['java', 'python', 'python cuda 12', 'python remediated', 'python remediated cuda 12']) {
     for (const page of pages(artifactFields)) {
-      const queries = await queriesOf((reader) => listArtifacts(reader, [scope(place)], page))
+      const queries = await queriesOf((reader) => listArtifacts(reader, [scope(catalogScope)], page))
       for (const query of queries) await checkPlan(query, {})
       assert.match(await checkPlan(queries.at(-1)!, {}), inOrder)
     }
@@ -91,9 +91,9 @@ test('reads several ecosystems in order, and sorts only the page', async () => {
 test('reads many matches in list order, and finds and sorts few matches by a search index', async () => {
   const few = ['-299', '7-c', 'n-299-cu', '99', 'rare']
   for (const text of ['l', 'li', 'common', 'lib-', ...few]) {
-    for (const place of ['python', 'python cuda 12']) {
+    for (const catalogScope of ['python', 'python cuda 12']) {
       for (const page of pages(artifactFields)) {
-        const queries = await queriesOf((reader) => listArtifacts(reader, [scope(place, text)], page))
+        const queries = await queriesOf((reader) => listArtifacts(reader, [scope(catalogScope, text)], page))
         const last = queries.pop()!
         const plans = await Promise.all(queries.map((query) => checkPlan(query, { sort: true })))
         const isFew = few.includes(text)

@@ -35,14 +35,14 @@ type Asked = { orders: Readonly<Record<string, Field>>; uid?: string; lists: Rec
 
 /** Lists of a table in each scope. A filter selects rows that have not ended, if rows of the table end. */
 function scoped<F>(
-  list: { page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<unknown> },
+  list: { page(reader: Reader, scopes: readonly string[], page: Page, filter: F): Promise<unknown> },
   filters: Record<string, F>,
 ): Record<string, Ask> {
   const scopes = { everything: ['/'], 'an organization': [organization], 'a folder': [folder] }
   return Object.fromEntries(
-    Object.entries(scopes).flatMap(([scope, places]) => {
+    Object.entries(scopes).flatMap(([scope, uids]) => {
       return Object.entries(filters).map(([which, filter]): [string, Ask] => {
-        return [`${which} in ${scope}`, (reader, page) => list.page(reader, places, page, filter)]
+        return [`${which} in ${scope}`, (reader, page) => list.page(reader, uids, page, filter)]
       })
     }),
   )

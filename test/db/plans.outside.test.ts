@@ -60,7 +60,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   listFacts: (tx) => reports.listFacts(tx, 1, digest, 10),
   factsOfRepo: (tx) => reports.factsOfRepo(tx, 1, 10),
   factsOfDigest: (tx) => reports.factsOfDigest(tx, digest, undefined, filter),
-  factsOfOrganization: (tx) => reports.factsOfDigest(tx, digest, { organization, places: [organization] }, filter),
+  factsOfOrganization: (tx) => reports.factsOfDigest(tx, digest, { organization, scopes: [organization] }, filter),
   findReport: (tx) => reports.findReport(tx, 1),
   findLevels: (tx) => reports.findLevels(tx, 1),
   documentsOf: (tx) => reports.documentsOf(tx, 1, digest, 10),

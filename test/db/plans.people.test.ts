@@ -38,7 +38,7 @@ async function check(asks: Record<string, Ask>): Promise<void> {
 
 test('finds, lists and ends sessions by their indexes', async () => {
   const trusted = ['one', 'two']
-  const places = [
+  const scopes = [
     { identity, trusted, now },
     { organization, trusted, now },
     { identity, organization, trusted, now },
@@ -54,25 +54,25 @@ test('finds, lists and ends sessions by their indexes', async () => {
     'of the settings': (reader) => sessions.unusedSessions(reader, { after: identity, before: now, limit: 200 }),
     'of whom SCIM names': (reader) => sessions.sessionsOfProvider(reader, provider, { externalId: 'e' }, 200),
   })
-  for (const place of places) {
-    await check({ count: (reader) => sessions.sessionList.count(reader, [place]) })
-    for (const page of pages) await check({ list: (reader) => sessions.sessionList.list(reader, [place], page) })
+  for (const scope of scopes) {
+    await check({ count: (reader) => sessions.sessionList.count(reader, [scope]) })
+    for (const page of pages) await check({ list: (reader) => sessions.sessionList.list(reader, [scope], page) })
   }
 })
 
 test('lists and finds access requests by their indexes', async () => {
-  const place = { organization, now }
+  const scope = { organization, now }
   await check({
     one: (reader) => requests.findRequest(reader, provider),
     'of a person': (reader) => requests.findRequestOf(reader, organization, identity),
     'all of a person': (reader) => requests.requestsOf(reader, identity),
-    count: (reader) => requests.requestList.count(reader, [place]),
+    count: (reader) => requests.requestList.count(reader, [scope]),
   })
-  for (const page of pages) await check({ list: (reader) => requests.requestList.list(reader, [place], page) })
+  for (const page of pages) await check({ list: (reader) => requests.requestList.list(reader, [scope], page) })
 })
 
 const named: ScimFilter = { kind: 'compare', attribute: 'userName', op: 'eq', value: 'a' }
-const place = { createTime: now, id: 'a' }
+const position = { createTime: now, id: 'a' }
 const withAddress: ScimFilter = {
   kind: 'item',
   part: { kind: 'compare', attribute: 'emails.value', op: 'eq', value: 'a' },
@@ -85,7 +85,7 @@ test('SCIM finds users by its indexes', () =>
     'of a name': (reader) => scim.lookUpUsers(reader, provider, named),
     'of a name, with an address': (reader) =>
       scim.lookUpUsers(reader, provider, { kind: 'and', parts: [withAddress, named] }),
-    slice: (reader) => scim.sliceOf(reader, provider, place, 50),
+    slice: (reader) => scim.sliceOf(reader, provider, position, 50),
     'of an address': (reader) => scim.matchesOf(reader, ['a', 'b'], withAddress),
     'of no address': (reader) => scim.matchesOf(reader, ['a', 'b'], { kind: 'not', part: withAddress }),
     'of a page': (reader) => scim.usersOf(reader, provider, ['a', 'b']),

@@ -23,7 +23,9 @@ const time = '2026-03-01T00:00:00.000Z'
 const byUid = { field: 'uid', column: 'uid', desc: false }
 const page = { order: byUid, after: undefined, size: 50, skip: 0, binding: '' }
 const apk = { kind: 'apk' as const, ecosystem: '', name: 'a', version: '1', origin: 'a', originVersion: '1', arch: '' }
-const places = [1, 2].flatMap((componentNo) => ['', group].map((place) => ({ ...apk, componentNo, place })))
+const packages = [1, 2].flatMap((componentNo) =>
+  ['', group].map((organization) => ({ ...apk, componentNo, organization })),
+)
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'a risk': (reader) => risks.riskTable.find(reader, group),
@@ -46,8 +48,8 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
     wasPulledOn(reader, { repo: 1, digest: 'sha256:0' }, { from: '2026-03-01', until: '2026-03-09' }),
   'what was ever found in packages': (reader) => firstFindingsIn(reader, [1, 2], ['own']),
   'whether packages wait': (reader) => changes.waitingItems(reader, 1, ['a', 'b']),
-  'findings of packages to tell of': (reader) => changes.reportableFindings(reader, places, 'own'),
-  'how many findings there are to tell of': (reader) => changes.countReportable(reader, places),
+  'findings of packages to tell of': (reader) => changes.reportableFindings(reader, packages, 'own'),
+  'how many findings there are to tell of': (reader) => changes.countReportable(reader, packages),
   'whether a list waits': (reader) => later.waitsForMatch(reader, 1),
   'the next list with something to tell later': (reader) => later.nextLater(reader, 1),
   'what is to be told of a list later': (reader) => later.laterOf(reader, 1, 10),

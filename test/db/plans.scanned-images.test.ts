@@ -21,7 +21,7 @@ const key = { hash: 'h', distribution: { id: 'alpine', version: '3.19' } }
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'images of a list': (reader) => lists.imagesOfList(reader, key, { repo: 1, digest }, 500),
-  'lists of a place': (reader) => lists.listsBelow(reader, group, 2001),
+  'lists of a scope': (reader) => lists.listsBelow(reader, group, 2001),
   'tags of a digest': (reader) => namesWith(reader, { id: 1, uid: group }, digest, 101),
   'lists by number': (reader) => images.listsOf(reader, [1, 2]),
   'lists by hash': (reader) => images.listsHashed(reader, ['a', 'b']),
@@ -31,7 +31,8 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'lists with one of some packages': (reader) => images.listsWithAny(reader, [1, 2, 3], 5, 50),
   'a package in a list': (reader) => images.namedInList(reader, 1, 'openssl', { after: 5, most: 500 }),
   'a page of the packages of a list': (reader) => images.componentsIn(reader, 1, { after: 5, most: 50 }),
-  'records of a name': (reader) => recordsNamed(reader, 'CVE-2026-1', { own: 'own', places: [group], most: 100 }),
+  'records of a name': (reader) =>
+    recordsNamed(reader, 'CVE-2026-1', { own: 'own', organizations: [group], most: 100 }),
 }
 
 for (const [what, ask] of Object.entries(asked)) {

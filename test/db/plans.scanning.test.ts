@@ -30,11 +30,11 @@ const page = { after: 1, most: 10 }
 const names = { names: ['openssl', 'libssl3'], ecosystems: ['Alpine:v3.19', 'Alpine', 'apk'] }
 const key = { hash: 'x', distribution: { id: 'alpine', version: '3.19' } }
 const item = {
-  ...({ kind: 'list', place: '', item: '1' } as const),
+  ...({ kind: 'list', organization: '', item: '1' } as const),
   ...{ dueTime: time, attempts: 1, owner: '', fence: 1, progress: '' },
 }
 const run = { sourceNo: 1, generation: 1, now: time }
-const edited = { record: recordAbout('CVE-2026-1', 'PyPI', 'flask', '9'), hash: 'h', core: 'c', place: '' }
+const edited = { record: recordAbout('CVE-2026-1', 'PyPI', 'flask', '9'), hash: 'h', core: 'c', organization: '' }
 const pair = { asOwner: true, one: 1, other: 1 }
 const found = { componentNo: 1, affectedNo: 1 }
 
@@ -65,7 +65,7 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   affectedNow: { ask: (tx) => findings.affectedNow(tx, names, page) },
   openFindings: { ask: (tx) => findings.openFindings(tx, [1, 2], { after: 1, upTo: 100 }) },
   closeFindings: { ask: (tx) => findings.closeFindings(tx, [1, 2], time) },
-  countOwn: { ask: (tx) => findings.countOwn(tx, { components: [1, 2], places: ['a', 'b'] }, 100) },
+  countOwn: { ask: (tx) => findings.countOwn(tx, { components: [1, 2], organizations: ['a', 'b'] }, 100) },
   noteMatched: { ask: (tx) => findings.noteMatched(tx, [1, 2], time) },
   recordsOf: { ask: (tx) => findings.recordsOf(tx, [1, 2]) },
   severitiesNamed: { ask: (tx) => findings.severitiesNamed(tx, ['CVE-2026-1', 'CVE-2026-2']) },
@@ -128,7 +128,7 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   dropPackages: { ask: (tx) => contents.dropPackages(tx, 'x') },
   componentsWith: { ask: (tx) => images.componentsWith(tx, 'CVE-2026-1', undefined, 10) },
   componentsWithIn: { ask: (tx) => images.componentsWith(tx, 'CVE-2026-1', ['a'], 10) },
-  foundInList: { ask: (tx) => images.foundInList(tx, 1, { name: 'CVE-2026-1', place: '' }, 10) },
+  foundInList: { ask: (tx) => images.foundInList(tx, 1, { name: 'CVE-2026-1', organization: '' }, 10) },
   unknownBelow: { ask: (tx) => imageLists.unknownBelow(tx, 'a', 10) },
   listsAfter: { ask: (tx) => upkeep.listsAfter(tx, 1, 10) },
   bury: { ask: (tx) => upkeep.markListDeleted(tx, 1) },
@@ -139,8 +139,8 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   deleteFindings: {
     ask: (tx) => upkeep.deleteFindings(tx, 1, 10),
     rows: [
-      { findingNo: 1, affectedNo: 1, recordNo: 1, place: '', charged: 0 },
-      { findingNo: 2, affectedNo: 2, recordNo: 2, place: 'a', charged: 200 },
+      { findingNo: 1, affectedNo: 1, recordNo: 1, organization: '', charged: 0 },
+      { findingNo: 2, affectedNo: 2, recordNo: 2, organization: 'a', charged: 200 },
     ],
   },
   deleteTies: { ask: (tx) => upkeep.deleteTies(tx, 1, 10) },

@@ -6,17 +6,17 @@ import { suite, test } from 'node:test'
 import { openDb } from '#db/open.ts'
 import { requireNamedStatements } from '#db/postgres/pooler.ts'
 import { isUnavailable } from '#db/unavailable.ts'
-import { makePlace, type Place, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startProcess, type TestStorage } from '../support/process.ts'
 import { startWire } from '../support/wire.ts'
 
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
 /** The URL of a proxy. It acts like a pooler with one connection per client. */
-function through(place: Place, port: number): string {
-  const url = new URL(place.database)
+function through(storage: TestStorage, port: number): string {
+  const url = new URL(storage.database)
   Object.assign(url, { hostname: '127.0.0.1', port: String(port) })
   url.searchParams.delete('schema')
-  url.searchParams.set('options', `-c search_path=${place.schema}`)
+  url.searchParams.set('options', `-c search_path=${storage.schema}`)
   url.searchParams.set('pooled', 'true')
   return url.href
 }
@@ -89,22 +89,22 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
   const target = { host, port: Number(port || 5432) }
 
   test('migrations bypass the pooler, and are refused without a direct URL', async () => {
-    await using place = await makePlace()
-    await place.query(`CREATE SCHEMA ${place.schema}`)
+    await using storage = await createStorage()
+    await storage.query(`CREATE SCHEMA ${storage.schema}`)
     const wire = await startWire(target)
-    const pooled = { ...place, args: ['--data', place.data, '--database', through(place, wire.port)] }
+    const pooled = { ...storage, args: ['--data', storage.data, '--database', through(storage, wire.port)] }
     const migrate = (direct?: string) =>
-      run(['migrate', ...pooled.args], { env: { ...place.env, ...(direct && { PINFOLD_DATABASE_DIRECT: direct }) } })
+      run(['migrate', ...pooled.args], { env: { ...storage.env, ...(direct && { PINFOLD_DATABASE_DIRECT: direct }) } })
     try {
       const refused = await migrate()
       assert.equal(refused.code, 1)
       assert.match(refused.stderr, /migrations need a database session.*set PINFOLD_DATABASE_DIRECT/)
-      const elsewhere = new URL(place.database)
+      const elsewhere = new URL(storage.database)
       elsewhere.searchParams.set('schema', 'pg_catalog')
       const wrong = await migrate(elsewhere.href)
       assert.match(wrong.stderr, /PINFOLD_DATABASE_DIRECT and PINFOLD_DATABASE have different databases or schemas/)
-      assert.match((await migrate(through(place, wire.port))).stderr, /PINFOLD_DATABASE_DIRECT.* remove pooled=true/)
-      const done = await migrate(place.database)
+      assert.match((await migrate(through(storage, wire.port))).stderr, /PINFOLD_DATABASE_DIRECT.* remove pooled=true/)
+      const done = await migrate(storage.database)
       assert.deepEqual([done.code, done.stdout], [0, 'the database is up to date\n'])
       // A server of this version has nothing to migrate.
       await using server = await startProcess(pooled)
@@ -116,8 +116,8 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
   })
 
   test('nothing that needs a database session uses the pooler', async () => {
-    await using place = await makePlace()
-    const db = await openDb({ database: through(place, target.port), file: '' })
+    await using storage = await createStorage()
+    const db = await openDb({ database: through(storage, target.port), file: '' })
     try {
       await assert.rejects(
         db.alone!(async () => {}),
@@ -129,18 +129,18 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
   })
 
   test('refuses a pooler that confuses named statements, and names the fixed version', async () => {
-    await using place = await makePlace()
+    await using storage = await createStorage()
     await using forgetful = await startForgetful(target)
-    const named = requireNamedStatements(through(place, forgetful.port))
+    const named = requireNamedStatements(through(storage, forgetful.port))
     await assert.rejects(named, /PgBouncer 1\.21 or later with max_prepared_statements above 0/)
     const wire = await startWire(target)
-    await requireNamedStatements(through(place, wire.port)).finally(() => wire.close())
+    await requireNamedStatements(through(storage, wire.port)).finally(() => wire.close())
   })
 
   test('the start checks end if a pooler accepts a connection and answers no statement', async () => {
-    await using place = await makePlace()
+    await using storage = await createStorage()
     await using mute = await startMute(target)
-    const checked = requireNamedStatements(through(place, mute.port), 50)
+    const checked = requireNamedStatements(through(storage, mute.port), 50)
     await assert.rejects(checked, (error) => isUnavailable(error) && /did not answer within 0.05 s/.test(String(error)))
   })
 })

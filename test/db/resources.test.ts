@@ -139,7 +139,7 @@ async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<strin
     const text = compile(query, '?')
     texts.push(text)
     // Each query returns a row, so that the function continues to its next query.
-    return { uid: 'a'.repeat(40), name: 'a', id: 1, place: '/', capabilities: '[]' }
+    return { uid: 'a'.repeat(40), name: 'a', id: 1, scope: '/', capabilities: '[]' }
   }
   const reader = {
     all: async (query: Sql) => [answer(query)],

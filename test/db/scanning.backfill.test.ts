@@ -23,7 +23,7 @@ async function forgetLists(): Promise<void> {
   for (const table of ['list_components', 'component_lists'] as const) {
     await db.tx((tx) => tx.run(sql`DELETE FROM ${raw(table)}`))
   }
-  await db.tx((tx) => queueMatches(tx, [{ kind: 'backfill', place: '', item: '' }], new Date().toISOString()))
+  await db.tx((tx) => queueMatches(tx, [{ kind: 'backfill', organization: '', item: '' }], new Date().toISOString()))
 }
 
 async function listed(): Promise<{ state: number; packages: number }[]> {

@@ -39,17 +39,17 @@ async function addList(hash: string, packages: Package[]): Promise<number> {
   return list.listNo
 }
 
-const about = (i: number, place: string) => ({
+const about = (i: number, organization: string) => ({
   record: recordAbout(`CVE-2026-${i}`, 'apk', 'ssl', '9'),
-  place,
-  hash: `${place} ${i}`,
+  organization,
+  hash: `${organization} ${i}`,
 })
-const put = (count: number, place: string, from = 0) =>
+const put = (count: number, organization: string, from = 0) =>
   pinfold.app.db.tx((tx) => {
-    const said = Array.from({ length: count }, (_, i) => about(from + i, place))
+    const said = Array.from({ length: count }, (_, i) => about(from + i, organization))
     return putSlice(tx, { sourceNo, generation: 0, now: now() }, said)
   })
-const known = (list: number, place: string) => findKnownNow(pinfold.app.db, list, [place], 20_000)
+const known = (list: number, organization: string) => findKnownNow(pinfold.app.db, list, [organization], 20_000)
 
 async function differences(): Promise<string[]> {
   const found: string[] = []
@@ -96,7 +96,7 @@ test('records of organizations wait in separate queues', async () => {
     SELECT place, item FROM match_queue ORDER BY place`)
   assert.deepEqual(
     waiting.map(({ place, item }) => [place, item]),
-    ['', organization, other].map((place) => [place, 'apk\nssl']),
+    ['', organization, other].map((one) => [one, 'apk\nssl']),
   )
   await runDuty(pinfold.app, matchPackages)
 })

@@ -30,7 +30,7 @@ const ecosystem = 'Alpine:v3.19'
 const organization = 'a'.repeat(40)
 const { signal } = new AbortController()
 const now = () => pinfold.app.clock().toISOString()
-const item = { place: '', dueTime: '2026-03-01T00:00:00.000Z' }
+const item = { organization: '', dueTime: '2026-03-01T00:00:00.000Z' }
 const apk = (name: string, origin = name): Package => {
   return { kind: 'apk', name, version: '1-r0', origin, originVersion: '1-r0', arch: 'x86_64' }
 }
@@ -60,7 +60,7 @@ async function work(kind?: 'package' | 'list'): Promise<void> {
 async function take(kind?: 'package' | 'list'): Promise<DueMatch | undefined> {
   if (!kind) return claimMatch(pinfold.app, { node: 'one', isGone: () => false, after: undefined })
   const seen = await pinfold.app.db.get<Omit<DueMatch, 'kind'>>(sql`
-    SELECT place, item, due_time AS "dueTime", attempts, owner, fence, progress FROM match_queue
+    SELECT place AS organization, item, due_time AS "dueTime", attempts, owner, fence, progress FROM match_queue
      WHERE kind = ${matchKinds[kind]} ORDER BY due_time LIMIT 1`)
   return seen && pinfold.app.db.tx((tx) => queue.claimMatch(tx, { ...seen, kind, fence: Number(seen.fence) }, 'one'))
 }

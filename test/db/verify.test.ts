@@ -72,10 +72,10 @@ for (const [store, skip] of stores) {
   test(`detects lost, short or changed contents of a ${store}, which a new push repairs`, {
     skip,
   }, async () => {
-    await using place = await scene(store)
-    const { registry, content, digest } = place
+    await using fixture = await scene(store)
+    const { registry, content, digest } = fixture
     assert.deepEqual(counts((await look(registry, { hash: true })).verified), allRight)
-    const file = await place.fileOf(digest)
+    const file = await fixture.fileOf(digest)
     const kept = readFileSync(file)
     for (const damage of [() => rmSync(file), () => writeFileSync(file, kept.subarray(0, 900))]) {
       damage()
@@ -103,13 +103,13 @@ for (const [store, skip] of stores) {
   })
 
   test(`an upload ends if a ${store} has lost one of its parts`, { skip }, async () => {
-    await using place = await scene(store)
-    const { registry } = place
+    await using fixture = await scene(store)
+    const { registry } = fixture
     const { headers } = await registry.pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
     const location = String(headers.location)
     for (const body of ['first', 'second']) await registry.pusher.ok(202, 'PATCH', location, { body })
     const part = await registry.app.db.get<{ location: string }>(sql`SELECT location FROM upload_parts LIMIT 1`)
-    rmSync(place.fileAt(part!.location))
+    rmSync(fixture.fileAt(part!.location))
     const { problems } = await look(registry, { repair: true })
     assert.deepEqual(problems[0], ['uploads', 'content missing or short', true])
     await registry.pusher.ok(404, 'GET', location)
@@ -119,13 +119,13 @@ for (const [store, skip] of stores) {
 }
 
 test('names content without a row, and moves it to the trash once it is old enough', async () => {
-  await using place = await scene()
-  const { registry } = place
+  await using fixture = await scene()
+  const { registry } = fixture
   const location = `uploads/${'a'.repeat(32)}`
-  writeFileSync(place.fileAt(location), 'stray')
+  writeFileSync(fixture.fileAt(location), 'stray')
   assert.deepEqual((await look(registry)).problems, [])
   const old = new Date(Date.now() - 2 * 3600_000)
-  utimesSync(place.fileAt(location), old, old)
+  utimesSync(fixture.fileAt(location), old, old)
   const { findings } = await look(registry)
   assert.deepEqual(
     findings.map(({ check, subject, repaired }) => [check, subject, repaired]),
@@ -136,15 +136,15 @@ test('names content without a row, and moves it to the trash once it is old enou
 })
 
 test('corrects wrong counters during concurrent counting', async () => {
-  await using place = await scene()
-  const { registry, change } = place
+  await using fixture = await scene()
+  const { registry, change } = fixture
   const before = await registry.app.db.get<{ digest: string }>(sql`SELECT digest FROM organization_blobs LIMIT 1`)
   for (const damage of [
     sql`UPDATE list_counts SET total = total + 3 WHERE kind = 'tags.0' AND place = '/'`,
     sql`DELETE FROM list_counts WHERE kind = 'repos'`,
     sql`UPDATE organization_usage SET bytes = bytes + 1000, upload_bytes = 7`,
     sql`UPDATE organization_blobs SET links = links + 1 WHERE digest = ${before!.digest}`,
-    sql`DELETE FROM organization_blobs WHERE digest = ${place.digest}`,
+    sql`DELETE FROM organization_blobs WHERE digest = ${fixture.digest}`,
   ]) {
     await change(damage)
     const found = await look(registry)
@@ -160,8 +160,8 @@ test('corrects wrong counters during concurrent counting', async () => {
 })
 
 test('finds tags that differ from their history, and adds a history row for the served digest', async () => {
-  await using place = await scene()
-  const { registry, change, image } = place
+  await using fixture = await scene()
+  const { registry, change, image } = fixture
   const { repo } = (await registry.app.db.get<{ repo: number }>(
     sql`SELECT repo_id AS repo FROM tags WHERE name = 'all'`,
   ))!
@@ -222,13 +222,13 @@ test('finds tags that differ from their history, and adds a history row for the 
 })
 
 test('recreates the links of manifests from their contents', async () => {
-  await using place = await scene()
-  const { registry, change, image } = place
+  await using fixture = await scene()
+  const { registry, change, image } = fixture
   for (const damage of [
     sql`DELETE FROM manifest_links WHERE manifest = ${image.digest}`,
     sql`UPDATE manifest_links SET kind = 1 WHERE manifest = ${image.digest}`,
     sql`INSERT INTO manifest_links (repo_id, digest, manifest, kind)
-        SELECT repo_id, digest, ${`sha256:${'0'.repeat(64)}`}, 0 FROM repo_blobs WHERE digest = ${place.digest}`,
+        SELECT repo_id, digest, ${`sha256:${'0'.repeat(64)}`}, 0 FROM repo_blobs WHERE digest = ${fixture.digest}`,
   ]) {
     await change(damage)
     const { problems } = await look(registry, { repair: true })
@@ -246,8 +246,8 @@ test('recreates the links of manifests from their contents', async () => {
 })
 
 test('the command runs next to the server, reports problems as text and JSON, and exits with 1', async () => {
-  await using place = await scene()
-  const { registry, digest } = place
+  await using fixture = await scene()
+  const { registry, digest } = fixture
   const { data, database, masterKey } = registry.app.config
   const args = ['--data', data, ...(database ? ['--database', database] : [])]
   const env: Record<string, string> = masterKey === '' ? {} : { PINFOLD_MASTER_KEY: masterKey }
@@ -255,7 +255,7 @@ test('the command runs next to the server, reports problems as text and JSON, an
   const right = await call()
   assert.deepEqual([right.code, right.stderr], [0, ''])
   assert.match(right.stdout, /^blobs: \d+ examined, all right \(blobs of the database have stored content\)$/m)
-  truncateSync(await place.fileOf(digest), 10)
+  truncateSync(await fixture.fileOf(digest), 10)
   const wrong = await call('--only', 'blobs')
   assert.equal(wrong.code, 1)
   assert.match(wrong.stderr, new RegExp(`^blobs: content missing or short: ${digest} `, 'm'))
@@ -267,14 +267,14 @@ test('the command runs next to the server, reports problems as text and JSON, an
   assert.equal((await call('--only', 'everything')).code, 64)
   for (const share of ['1', '0%', '101%', '-1%']) assert.equal((await call(`--content=${share}`)).code, 64, share)
   const other = await registry.pusher.pushBlob(name, 'changed later')
-  writeFileSync(await place.fileOf(other.digest), 'chanted later')
+  writeFileSync(await fixture.fileOf(other.digest), 'chanted later')
   const shared = await call('--content', '100%', '--only', 'blobs')
   assert.match(shared.stderr, new RegExp(`^blobs: content has another digest: ${other.digest} `, 'm'))
 })
 
 test('content that is read wrongly once stays available', async () => {
-  await using place = await scene()
-  const { db, blobs } = place.registry.app
+  await using fixture = await scene()
+  const { db, blobs } = fixture.registry.app
   let reads = 0
   const flaky: Blobs = {
     ...blobs,
@@ -293,9 +293,9 @@ test('content that is read wrongly once stays available', async () => {
 })
 
 test('verifies a random share of the contents', async () => {
-  await using place = await scene()
-  const { db, blobs } = place.registry.app
-  for (let i = 0; i < 200; i++) await place.registry.pusher.pushBlob(name, `content ${i}`)
+  await using fixture = await scene()
+  const { db, blobs } = fixture.registry.app
+  for (let i = 0; i < 200; i++) await fixture.registry.pusher.pushBlob(name, `content ${i}`)
   let reads = 0
   const counting: Blobs = {
     ...blobs,
@@ -312,8 +312,8 @@ test('verifies a random share of the contents', async () => {
 })
 
 test('restores a missing tag from its history even if the content of its digest is missing', async () => {
-  await using place = await scene()
-  const { registry, change } = place
+  await using fixture = await scene()
+  const { registry, change } = fixture
   await registry.pusher.pushImage(name, 'imported')
   const elsewhere = `sha256:${'e'.repeat(64)}`
   await change(sql`UPDATE tag_history SET source = 3, digest = ${elsewhere} WHERE tag = 'imported'`)
@@ -328,8 +328,8 @@ test('restores a missing tag from its history even if the content of its digest 
 })
 
 test('only one repair runs at a time, and corrects all of many wrong totals', async () => {
-  await using place = await scene()
-  const { registry } = place
+  await using fixture = await scene()
+  const { registry } = fixture
   await registry.app.db.tx(async (tx) => {
     for (let i = 0; i < 1100; i++) {
       await tx.run(sql`INSERT INTO list_counts (kind, place, shard, total) VALUES ('repos', ${`x${i}`}, 0, 1)`)

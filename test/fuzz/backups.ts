@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -27,15 +27,15 @@ const [seconds, rounds, seed] = [values.seconds, values.rounds, values.seed].map
 console.log(`seed ${seed}`)
 const { below } = randomFrom(seed)
 delete process.env.PINFOLD_TEST_DATABASE
-await using place = await makePlace()
+await using storage = await createStorage()
 await using bucket = values.bucket ? await startBucket() : undefined
 const blobs = bucket ? ['--blobs', bucket.url()] : []
 const listen = await freeAddress()
 const env = { PINFOLD_URL: `http://${listen}`, ...bucket?.aws }
 const command = (...words: string[]) =>
-  runProcess([...words, ...place.args, ...blobs], { env: { ...place.env, ...env } })
-const start = () => startProcess(place, { listen, env, args: blobs })
-const clientAt = async (url: string) => registryClient(url, await tokenOf(place, ['--audience', 'registry']))
+  runProcess([...words, ...storage.args, ...blobs], { env: { ...storage.env, ...env } })
+const start = () => startProcess(storage, { listen, env, args: blobs })
+const clientAt = async (url: string) => registryClient(url, await tokenOf(storage, ['--audience', 'registry']))
 type Told = { path: string; digest: string; at: number }
 type Made = { folder: string; began: number; ended: number }
 
@@ -69,7 +69,7 @@ async function backUp(to: string, isOver: () => boolean): Promise<Made[]> {
 for (let round = 1; round <= rounds; round++) {
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   const server = await start()
-  if (round === 1) await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
+  if (round === 1) await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
   const told: Told[] = []
   let isOver = false
   const making = backUp(to, () => isOver)
@@ -80,8 +80,8 @@ for (let round = 1; round <= rounds; round++) {
   await server.exited
 
   const chosen = made[below(made.length)]!
-  for (const end of ['', '-wal', '-shm']) rmSync(join(place.data, `pinfold.db${end}`), { force: true })
-  cpSync(join(chosen.folder, 'pinfold.db'), join(place.data, 'pinfold.db'))
+  for (const end of ['', '-wal', '-shm']) rmSync(join(storage.data, `pinfold.db${end}`), { force: true })
+  cpSync(join(chosen.folder, 'pinfold.db'), join(storage.data, 'pinfold.db'))
   const before = performance.now()
   const restored = await command('server', 'complete-restore')
   assert.equal(restored.code, 0, restored.stderr + restored.stdout)

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, type Process, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -34,8 +34,8 @@ const periodMs = graceMs / 4
 const faketime = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 const ahead = existsSync(faketime) ? { LD_PRELOAD: faketime, FAKETIME: '+1d', DONT_FAKE_MONOTONIC: '1' } : {}
 
-await using place = await makePlace()
-if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+await using storage = await createStorage()
+if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const url = `http://${await freeAddress()}`
 const env = {
   PINFOLD_URL: url,
@@ -48,17 +48,17 @@ const addresses = await Promise.all(Array.from({ length: nodes }, freeAddress))
 const servers = new Map<string, Process>()
 const start = async (listen: string): Promise<void> => {
   const clock: Record<string, string> = listen === addresses.at(-1) ? ahead : {}
-  servers.set(listen, await startProcess(place, { listen, env: { ...env, ...clock } }))
+  servers.set(listen, await startProcess(storage, { listen, env: { ...env, ...clock } }))
 }
 for (const listen of addresses) await start(listen)
-const database = await place.connect()
-await database.query(`SET search_path = ${place.schema}`)
+const database = await storage.connect()
+await database.query(`SET search_path = ${storage.schema}`)
 const rowsOf = async <T>(text: string): Promise<T[]> => (await database.query(text)).rows as T[]
 
-const operator = await tokenOf(place, ['--audience', url])
+const operator = await tokenOf(storage, ['--audience', url])
 const at = (listen: string) => clientOf(`http://${listen}`, operator)
 await at(addresses[0]!).post('/iam/v2/groups/', { name: 'acme' })
-const token = await tokenOf(place, ['--audience', 'registry'])
+const token = await tokenOf(storage, ['--audience', 'registry'])
 const doors = addresses.map((listen) => registryClient(`http://${listen}`, token))
 
 /** For each blob, when its push began, and when it was last seen in the database and in the folder. */
@@ -74,7 +74,7 @@ async function push(): Promise<void> {
   if (!pushed) return
   const [row] = await rowsOf<{ location: string }>(`SELECT location FROM blobs WHERE digest = '${pushed.digest}'`)
   if (row) {
-    const file = join(place.data, 'blobs', row.location)
+    const file = join(storage.data, 'blobs', row.location)
     loose.push({ digest: pushed.digest, begun, file, seen: begun, isGone: false })
   }
 }

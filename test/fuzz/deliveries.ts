@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { type Client, clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, type Process, startProcess, tokenOf } from '../support/process.ts'
 import { type Answer, startReceiver } from '../support/receiver.ts'
 
 const { values } = parseArgs({
@@ -33,15 +33,15 @@ const env = {
 }
 const failures: (Answer | undefined)[] = [{ status: 500 }, { status: 404 }, { status: 429 }, 'cut']
 
-await using place = await makePlace()
+await using storage = await createStorage()
 await using receiver = await startReceiver(() => {
   return Math.random() * 100 < failing ? failures[Math.floor(Math.random() * failures.length)] : undefined
 }, true)
 const listen = await freeAddress()
-console.log(place.database ? 'PostgreSQL' : 'SQLite')
+console.log(storage.database ? 'PostgreSQL' : 'SQLite')
 
-let server: Process = await startProcess(place, { env, listen })
-const client = clientOf(server.url, await tokenOf(place))
+let server: Process = await startProcess(storage, { env, listen })
+const client = clientOf(server.url, await tokenOf(storage))
 const org = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid as string
 const repos: string[] = []
 for (let i = 0; i < subjects; i++) {
@@ -67,8 +67,8 @@ async function write(caller: Client, own: readonly string[]): Promise<void> {
 async function killNow(round: number): Promise<void> {
   server.kill('SIGKILL')
   await server.exited
-  await place.settled()
-  server = await startProcess(place, { env, listen })
+  await storage.settled()
+  server = await startProcess(storage, { env, listen })
   const seconds = Math.round((performance.now() - began) / 1000)
   console.log(`kill ${round} after ${seconds} s: ${acknowledged} acknowledged, ${receiver.got.length} requests`)
 }
@@ -87,7 +87,7 @@ for (let round = 1; round <= kills; round++) {
   await killNow(round)
 }
 await writing
-const db = await openDb({ database: place.database, file: `${place.data}/pinfold.db` })
+const db = await openDb({ database: storage.database, file: `${storage.data}/pinfold.db` })
 type Row = { uuid: string; subject: string }
 const wanted = await db.all<Row>(sql`
   SELECT uuid, subject FROM events_outbox WHERE type LIKE ${'%.repo.updated.v1'} ORDER BY id`)

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, lastingToken, makePlace, project, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, freeAddress, lastingToken, project, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { digestOf, imageOf, registryClient, types } from '../support/registry.ts'
 import { startWire } from '../support/wire.ts'
@@ -43,18 +43,18 @@ const kinds = [
   ...(existsSync(faketime) ? ['clock'] : []),
 ]
 
-await using place = await makePlace()
-if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+await using storage = await createStorage()
+if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 await using stack = new AsyncDisposableStack()
 const bucket = noBucket ? undefined : stack.use(await startBucket())
-const behind = new URL(place.database)
+const behind = new URL(storage.database)
 const url = `http://${await freeAddress()}`
 
 async function makeNode() {
   const listen = await freeAddress()
   const toDatabase = await startWire({ host: behind.hostname, port: Number(behind.port || 5432) })
   const toBucket = bucket && (await startWire({ host: '127.0.0.1', port: Number(new URL(bucket.origin).port) }))
-  const database = new URL(place.database)
+  const database = new URL(storage.database)
   database.hostname = '127.0.0.1'
   database.port = String(toDatabase.port)
   let child: ReturnType<typeof spawn> | undefined
@@ -64,11 +64,11 @@ async function makeNode() {
     toDatabase,
     toBucket,
     async start(blobs: string, clock = ''): Promise<void> {
-      const args = ['serve', '--data', place.data, '--database', database.href, '--listen', listen]
+      const args = ['serve', '--data', storage.data, '--database', database.href, '--listen', listen]
       child = spawn(join(project, 'bin/pinfold'), bucket ? [...args, '--blobs', blobs] : args, {
         cwd: project,
         env: cleanEnv({
-          ...place.env,
+          ...storage.env,
           ...bucket?.aws,
           PINFOLD_URL: url,
           PINFOLD_LOG_LEVEL: 'error',
@@ -112,9 +112,9 @@ for (let i = 0; i < nodes; i++) {
 }
 const blobsOf = (node: (typeof all)[number]) =>
   node.toBucket ? blobs.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${node.toBucket.port}`) : blobs
-const operator = await tokenOf(place, ['--audience', url])
+const operator = await tokenOf(storage, ['--audience', url])
 await clientOf(`http://${all[0]!.listen}`, operator).post('/iam/v2/groups/', { name: 'acme' })
-const token = lastingToken(place, ['--audience', 'registry'])
+const token = lastingToken(storage, ['--audience', 'registry'])
 const doors = all.map(({ listen }) => registryClient(`http://${listen}`, undefined))
 
 /**

@@ -33,7 +33,7 @@ const most = { healthMs: 250, memoryMb: 300 }
 const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${text}`)
 
 const world = await openWorld({})
-await using place = world.place
+await using storage = world.storage
 const { pid } = world.server
 const advisories = Array.from({ length: 1000 }, (_, n) => sampleAdvisory(randomFrom(seed + n), n))
 for (let i = 0; i < advisories.length; i += 100) {
@@ -42,7 +42,7 @@ for (let i = 0; i < advisories.length; i += 100) {
     advisories: advisories.slice(i, i + 100),
   })
 }
-const db = await openDb({ database: place.database, file: `${place.data}/pinfold.db` })
+const db = await openDb({ database: storage.database, file: `${storage.data}/pinfold.db` })
 const started = await world.evil.owner.oci('POST', 'evil/slow/blobs/uploads/')
 const kinds: Kinds = {
   ...(await tenantKinds(world)),
@@ -52,7 +52,7 @@ const kinds: Kinds = {
 }
 const wanted = values.only?.split(',') ?? Object.keys(kinds)
 const chosen = Object.fromEntries(wanted.filter((name) => name !== '').map((name) => [name, kinds[name]!]))
-say(`${place.database ? 'PostgreSQL' : 'SQLite'}, seed ${seed}, ${wanted.length} kinds of attacks`)
+say(`${storage.database ? 'PostgreSQL' : 'SQLite'}, seed ${seed}, ${wanted.length} kinds of attacks`)
 
 const health = watchHealth(world.port)
 const ordinary: Deeds = { times: new Map(), failures: [] }
@@ -60,7 +60,7 @@ const living = new AbortController()
 const life = liveOrdinarily(world, db, seed, ordinary, living.signal)
 await sleep(Number(values.warm) * 1000)
 const before = health.take()
-const start = { mb: residentMb(pid), databaseMb: await databaseMb(place) }
+const start = { mb: residentMb(pid), databaseMb: await databaseMb(storage) }
 const calm = new Map([...ordinary.times].map(([name, times]) => [name, times.splice(0)]))
 say(`ordinary load alone: /healthz ${inMs(before.ms)}; ${start.mb.toFixed(0)} MB`)
 
@@ -102,7 +102,7 @@ living.abort()
 await life
 note()
 await health.stop()
-const grown = (await databaseMb(place)) - start.databaseMb
+const grown = (await databaseMb(storage)) - start.databaseMb
 await db.close()
 const ended = await world.close()
 
@@ -145,7 +145,7 @@ const criteria: [isHeld: boolean, text: string][] = [
   [ended.code === 0, `the server ended with ${ended.code}`],
 ]
 for (const [isHeld, text] of criteria) console.log(`${isHeld ? 'PASS' : 'FAIL'} ${text}`)
-await place[Symbol.asyncDispose]()
+await storage[Symbol.asyncDispose]()
 process.exit(criteria.every(([isHeld]) => isHeld) ? 0 : 1)
 
 function messageOf(line: string): string {

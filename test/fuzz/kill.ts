@@ -3,7 +3,7 @@
 // It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import { parseArgs } from 'node:util'
 import { killRounds, type Tally } from '../support/durability.ts'
-import { makePlace } from '../support/process.ts'
+import { createStorage } from '../support/process.ts'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '20' }, writes: { type: 'string', default: '1000' } },
@@ -11,9 +11,9 @@ const { values } = parseArgs({
 const line = ({ sent, acknowledged, refused, doubtful, happened, resources }: Tally) =>
   `${sent} sent, ${acknowledged} acknowledged, ${refused} refused, ${doubtful} cut off of which ${happened} had happened, ${resources} resources`
 
-await using place = await makePlace()
-console.log(place.database ? 'PostgreSQL' : 'SQLite')
-const sum = await killRounds(place, Number(values.rounds), Number(values.writes), (round, tally) =>
+await using storage = await createStorage()
+console.log(storage.database ? 'PostgreSQL' : 'SQLite')
+const sum = await killRounds(storage, Number(values.rounds), Number(values.writes), (round, tally) =>
   console.log(`round ${round}: ${line(tally)}`),
 )
 console.log(`nothing lost in ${values.rounds} rounds: ${line(sum)}`)

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -38,18 +38,18 @@ const lagMs = 2000
 delete process.env.PINFOLD_TEST_DATABASE
 
 for (let round = 1; round <= rounds; round++) {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const replicas = mkdtempSync(join(tmpdir(), 'pinfold-litestream-'))
   const replica = `file://${join(replicas, 'pinfold')}`
-  const file = join(place.data, 'pinfold.db')
+  const file = join(storage.data, 'pinfold.db')
   const listen = await freeAddress()
   const env = { PINFOLD_URL: `http://${listen}`, PINFOLD_SQLITE_CHECKPOINTS: 'external' }
   const litestream = spawn('litestream', ['replicate', '-log-level', 'error', file, replica], { stdio: 'inherit' })
   const ended = once(litestream, 'exit')
   try {
-    const server = await startProcess(place, { listen, env })
-    await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
-    const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+    const server = await startProcess(storage, { listen, env })
+    await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
+    const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
     const told: { path: string; digest: string; began: number; at: number }[] = []
     const first = Date.now()
     let log = 0
@@ -73,19 +73,19 @@ for (let round = 1; round <= rounds; round++) {
     await Promise.all([server.exited, ended])
 
     for (const end of ['', '-wal', '-shm', '-litestream']) rmSync(`${file}${end}`, { force: true, recursive: true })
-    rmSync(join(place.data, '.pinfold.db-litestream'), { force: true, recursive: true })
+    rmSync(join(storage.data, '.pinfold.db-litestream'), { force: true, recursive: true })
     const moment = round % 2 === 0 ? last : first + lagMs * 2 + below(Math.max(1, seconds * 1000 - lagMs * 2))
     const when = round % 2 === 0 ? [] : ['-timestamp', new Date(moment).toISOString()]
     const before = performance.now()
     execFileSync('litestream', ['restore', ...when, '-o', file, replica])
-    const restored = await runProcess(['restored', ...place.args], { env: { ...place.env, ...env } })
+    const restored = await runProcess(['restored', ...storage.args], { env: { ...storage.env, ...env } })
     assert.equal(restored.code, 0, restored.stderr + restored.stdout)
-    const verified = await runProcess(['verify', '--hash', ...place.args], { env: { ...place.env, ...env } })
+    const verified = await runProcess(['verify', '--hash', ...storage.args], { env: { ...storage.env, ...env } })
     assert.equal(verified.code, 0, verified.stderr + verified.stdout)
     const took = (performance.now() - before) / 1000
 
-    const again = await startProcess(place, { listen, env: { ...env, PINFOLD_SQLITE_CHECKPOINTS: 'server' } })
-    const reader = registryClient(again.url, await tokenOf(place, ['--audience', 'registry']))
+    const again = await startProcess(storage, { listen, env: { ...env, PINFOLD_SQLITE_CHECKPOINTS: 'server' } })
+    const reader = registryClient(again.url, await tokenOf(storage, ['--audience', 'registry']))
     const counts = { there: 0, later: 0 }
     for (const { path, digest, began, at } of told) {
       const got = await reader.call('GET', path)

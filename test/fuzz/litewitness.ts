@@ -14,8 +14,8 @@ import { cleanEnv, freeAddress } from '../support/process.ts'
 
 /** Starts the witness. Returns its key and URL too, in the form of the server's settings. */
 export async function startLitewitness(program: string, logs: readonly NoteKey[]) {
-  const place = mkdtempSync(join(tmpdir(), 'pinfold-litewitness-'))
-  const [socket, database, key] = ['agent', 'witness.db', 'key'].map((name) => join(place, name)) as [
+  const folder = mkdtempSync(join(tmpdir(), 'pinfold-litewitness-'))
+  const [socket, database, key] = ['agent', 'witness.db', 'key'].map((name) => join(folder, name)) as [
     string,
     string,
     string,
@@ -37,7 +37,7 @@ export async function startLitewitness(program: string, logs: readonly NoteKey[]
       child.kill()
       await once(child, 'exit')
     }
-    rmSync(place, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
   }
   try {
     sh('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])

@@ -21,7 +21,7 @@ import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { withoutLease } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
-import { cleanEnv, makePlace } from '../support/process.ts'
+import { cleanEnv, createStorage } from '../support/process.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 import { startLitewitness } from './litewitness.ts'
 
@@ -112,9 +112,9 @@ const say = (cosigned: number): void => void (cosigned > 0 && process.stdout.wri
 
 if (values.child !== undefined) await serveUntilKilled(JSON.parse(values.child) as Given)
 
-await using place = await makePlace()
-const { data, database } = place
-const base = { data, database, masterKey: place.env.PINFOLD_MASTER_KEY ?? '' }
+await using storage = await createStorage()
+const { data, database } = storage
+const base = { data, database, masterKey: storage.env.PINFOLD_MASTER_KEY ?? '' }
 const settled = async <T>(
   given: Given,
   work: (pinfold: Pinfold, org: string, repo: string) => Promise<T>,
@@ -153,7 +153,7 @@ for (; killed < kills || cosigned < checkpoints; killed++) {
     child.once('close', (_code, signal) => (signal ? resolve() : reject(new Error('the server ended by itself'))))
   })
   cosigned += seen
-  await place.settled()
+  await storage.settled()
 }
 
 await settled(given, async (pinfold, org, repo) => {

@@ -16,7 +16,7 @@ import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { tileWidth } from '#lib/tlog/tiles.ts'
 import { entriesIn, nodesOver, tilePathOf } from '../support/log-tree.ts'
 import { type Client, clientOf, startPinfold } from '../support/pinfold.ts'
-import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, type Process, startProcess, tokenOf } from '../support/process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from '../support/registry.ts'
 import { startLitewitness } from './litewitness.ts'
 
@@ -35,11 +35,11 @@ const [kills, checkpoints, logs] = [values.kills, values.checkpoints, values.log
 ]
 const tagsOfEach = 40
 
-await using place = await makePlace()
+await using storage = await createStorage()
 const address = await freeAddress()
 const url = `http://${address}`
 const base = { PINFOLD_URL: url, PINFOLD_LEASE_MS: '1500', PINFOLD_MIGRATE_AT_START: 'on' }
-const start = (env: Record<string, string> = {}) => startProcess(place, { listen: address, env: { ...base, ...env } })
+const start = (env: Record<string, string> = {}) => startProcess(storage, { listen: address, env: { ...base, ...env } })
 
 type Push = { tag: string; digest: string; answered: boolean }
 type Log = { name: string; org: string; repo: string; key: NoteKey; pushes: Push[] }
@@ -67,8 +67,8 @@ async function push(client: RegistryClient, log: Log, tag = `t${Math.floor(Math.
 
 async function begin(): Promise<{ logs: Log[]; api: Client; client: RegistryClient }> {
   await using server = await start()
-  const api = clientOf(url, await tokenOf(place))
-  const client = registryClient(url, await tokenOf(place, ['--audience', 'registry']))
+  const api = clientOf(url, await tokenOf(storage))
+  const client = registryClient(url, await tokenOf(storage, ['--audience', 'registry']))
   const made: Log[] = []
   for (let i = 0; i < logs; i++) {
     const name = `org-${i}`
@@ -189,7 +189,7 @@ for (; killed < kills || cosigned < checkpoints; killed++) {
     assert.doesNotMatch(what, /a witness contradicts/)
     warnings.set(what, (warnings.get(what) ?? 0) + 1)
   }
-  await place.settled()
+  await storage.settled()
   cosigned = await look()
   if ((killed + 1) % 10 === 0) console.log(`${killed + 1} kills, ${cosigned} heads witnessed`)
 }

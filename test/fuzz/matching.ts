@@ -19,7 +19,7 @@ import { beginSource, putRecords } from '#domains/scanning/records/records.servi
 import { readConfig } from '../../src/config.ts'
 import { createApp } from '../../src/create-app.ts'
 import { runDuty } from '../support/background-jobs.ts'
-import { cleanEnv, makePlace } from '../support/process.ts'
+import { cleanEnv, createStorage } from '../support/process.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { recordAbout } from '../support/scanning.ts'
 
@@ -43,14 +43,14 @@ if (values.from === undefined) await supervise(Number(values.operations), Number
 else await live(Number(values.from), Number(values.upTo))
 
 async function supervise(operations: number, kills: number): Promise<void> {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const random = randomFrom(seed)
   const env = {
-    ...place.env,
-    PINFOLD_DATA: place.data,
-    ...(place.database ? { PINFOLD_DATABASE: place.database } : {}),
+    ...storage.env,
+    PINFOLD_DATA: storage.data,
+    ...(storage.database ? { PINFOLD_DATABASE: storage.database } : {}),
   }
-  console.log(`${place.database ? 'PostgreSQL' : 'SQLite'}, --seed ${seed}`)
+  console.log(`${storage.database ? 'PostgreSQL' : 'SQLite'}, --seed ${seed}`)
   const start = (from: number) => {
     const args = [import.meta.filename, '--seed', `${seed}`, '--from', `${from}`, '--upTo', `${operations}`]
     return spawn(process.execPath, args, { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'inherit'] })
@@ -68,7 +68,7 @@ async function supervise(operations: number, kills: number): Promise<void> {
     await sleep(random.below(60))
     child.kill('SIGKILL')
     await ended
-    await place.settled()
+    await storage.settled()
     killed++
     if (killed % 20 === 0) console.log(`${killed} kills, ${done} operations`)
   }

@@ -10,15 +10,15 @@ import { migrations } from '#db/migrations/all.ts'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { words } from '#db/words.ts'
-import { makePlace } from '../support/process.ts'
+import { createStorage } from '../support/process.ts'
 
 const { values } = parseArgs({
   options: { rows: { type: 'string', default: '1000000' }, check: { type: 'boolean', default: false } },
 })
 const rows = Number(values.rows)
-await using place = await makePlace()
-if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
-const db = await openDb({ database: place.database, file: '' })
+await using storage = await createStorage()
+if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+const db = await openDb({ database: storage.database, file: '' })
 // Migrations up to the last one that needs stopped servers are applied first, since no server runs then.
 const last = migrations.findLastIndex(({ id }) => phaseOf(id) === 'whole')
 const isPhased = ({ id }: { id: string }) => migrations.findIndex((one) => one.id === id) > last
@@ -29,11 +29,11 @@ await migrate(db, before, { finish: true })
 const texts = migrations.filter(isPhased).map((one) => ('up' in one ? one.up(words.postgres).join(';') : ''))
 const tables = (
   await db.all<{ name: string }>(
-    sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${place.schema}`,
+    sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${storage.schema}`,
   )
 ).filter(({ name }) => new RegExp(`\\b${name}\\b`).test(texts.join(' ')))
-const client = await place.connect()
-await client.query(`SET search_path = ${place.schema}; SET session_replication_role = replica`)
+const client = await storage.connect()
+await client.query(`SET search_path = ${storage.schema}; SET session_replication_role = replica`)
 for (const { name } of tables) {
   const { rows: columns } = await client.query<{ column: string; type: string }>(
     `SELECT a.attname AS column, format_type(a.atttypid, NULL) AS type
@@ -61,7 +61,7 @@ await client.end()
 
 const held = new Map<string, number>()
 let isOver = false
-const watcher = await place.connect()
+const watcher = await storage.connect()
 const watching = (async () => {
   let last = performance.now()
   while (!isOver) {
@@ -70,7 +70,7 @@ const watching = (async () => {
          JOIN pg_namespace s ON s.oid = c.relnamespace
         WHERE s.nspname = $1 AND c.relkind = 'r' AND l.granted AND c.relname = ANY ($2)
           AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock', 'ShareLock')`,
-      [place.schema, tables.map(({ name }) => name)],
+      [storage.schema, tables.map(({ name }) => name)],
     )
     const now = performance.now()
     for (const { table, mode } of found)

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, startProcess, tokenOf } from '../support/process.ts'
 import { digestOf, imageOf, registryClient, types } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -26,20 +26,20 @@ const [nodes, clients, repos, pushes] = [values.nodes, values.clients, values.re
   number,
   number,
 ]
-await using place = await makePlace()
-if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+await using storage = await createStorage()
+if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const url = `http://${await freeAddress()}`
 await using closing = new AsyncDisposableStack()
 const started: { server: Awaited<ReturnType<typeof startProcess>>; base: string; metrics: string }[] = []
 for (let i = 0; i < nodes; i++) {
   const [listen, metrics] = [await freeAddress(), await freeAddress()]
   const env = { PINFOLD_URL: url, PINFOLD_METRICS_LISTEN: metrics }
-  const server = closing.use(await startProcess(place, { listen, env }))
+  const server = closing.use(await startProcess(storage, { listen, env }))
   started.push({ server, base: `http://${listen}`, metrics: `http://${metrics}/metrics` })
 }
-const operator = await tokenOf(place, ['--audience', url])
+const operator = await tokenOf(storage, ['--audience', url])
 await clientOf(started[0]!.base, operator).post('/iam/v2/groups/', { name: 'acme' })
-const token = await tokenOf(place, ['--audience', 'registry'])
+const token = await tokenOf(storage, ['--audience', 'registry'])
 const doors = started.map(({ base }) => registryClient(base, token))
 
 const config = JSON.stringify({ architecture: 'amd64', os: 'linux' })

@@ -16,7 +16,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { deflateRawSync } from 'node:zlib'
-import { cleanEnv, makePlace, program, runProcess, startProcess } from '../support/process.ts'
+import { cleanEnv, createStorage, program, runProcess, startProcess } from '../support/process.ts'
 import { fieldsOf } from '../support/zip.ts'
 
 const { values } = parseArgs({
@@ -76,11 +76,11 @@ async function makeArchive(folder: string): Promise<string> {
       const [name, content] = [`PYSEC-${i}.json`, recordOf(i)]
       const packed = deflateRawSync(content, { level: 1 })
       const fields = fieldsOf(content, packed, name)
-      const place = Buffer.alloc(14)
-      place.writeUInt32LE(sizes.contents, 10)
+      const location = Buffer.alloc(14)
+      location.writeUInt32LE(sizes.contents, 10)
       const entry = Buffer.concat([
         ...[Buffer.from('PK\x01\x02', 'latin1'), Buffer.from([45, 0])],
-        ...[fields, place, Buffer.from(name)],
+        ...[fields, location, Buffer.from(name)],
       ])
       if (!entries.write(entry)) await once(entries, 'drain')
       const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), fields, Buffer.from(name), packed])
@@ -129,15 +129,15 @@ function peakOf(pid: number): () => number {
 
 const folder = mkdtempSync(join(values.folder, 'pinfold-osv-zip-'))
 try {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const file = await makeArchive(folder)
   console.log(`${count} records in an archive of ${mib(statSync(file).size)} MiB`)
   const mirror = await serve(file)
-  await using served = values.served ? await startProcess(place) : { pid: 0, async [Symbol.asyncDispose]() {} }
+  await using served = values.served ? await startProcess(storage) : { pid: 0, async [Symbol.asyncDispose]() {} }
   const server = served.pid === 0 ? undefined : peakOf(served.pid)
   const began = performance.now()
-  const words = ['vulnerabilities', 'sync', ...place.args, '--mirror', mirror.url, '--source', 'osv/PyPI']
-  const child = spawn(program, words, { env: cleanEnv(place.env), stdio: ['ignore', 'inherit', 'inherit'] })
+  const words = ['vulnerabilities', 'sync', ...storage.args, '--mirror', mirror.url, '--source', 'osv/PyPI']
+  const child = spawn(program, words, { env: cleanEnv(storage.env), stdio: ['ignore', 'inherit', 'inherit'] })
   const command = peakOf(child.pid!)
   let code: number | undefined
   child.once('exit', (status) => {
@@ -149,7 +149,9 @@ try {
     await sleep(100)
   }
   const seconds = Math.round((performance.now() - began) / 1000)
-  const { stdout } = await runProcess(['vulnerabilities', 'status', ...place.args, '-o', 'json'], { env: place.env })
+  const { stdout } = await runProcess(['vulnerabilities', 'status', ...storage.args, '-o', 'json'], {
+    env: storage.env,
+  })
   const [{ records }] = JSON.parse(stdout)
   const peaks = [command(), ...(server ? [server()] : [])]
   console.log(

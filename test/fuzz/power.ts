@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { makePlace, project } from '../support/process.ts'
+import { createStorage, project } from '../support/process.ts'
 import { killPushes, type PushTally } from '../support/pushes.ts'
 
 const { values } = parseArgs({
@@ -40,12 +40,12 @@ for (let tries = 0; !existsSync(join(mount, '.power')); tries++) {
   await sleep(50)
 }
 process.env.TMPDIR = mount
-const place = await makePlace()
+const storage = await createStorage()
 // The folder itself is there to begin with; whether the server syncs what it makes in it is what is tried.
 writeFileSync(join(mount, '.power', 'sync'), 'x')
 let cuts = 0
 const forgetful = {
-  ...place,
+  ...storage,
   async settled() {
     writeFileSync(join(mount, '.power', 'cut'), 'x')
     cuts++

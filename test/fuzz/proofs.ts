@@ -207,8 +207,8 @@ function rewind(): Trial {
 
 const mutations: Record<string, (text: string) => string> = {
   flip: (text) => {
-    const place = random.below(text.length - 1)
-    return text.slice(0, place) + pick([...letters]) + text.slice(place + 1)
+    const position = random.below(text.length - 1)
+    return text.slice(0, position) + pick([...letters]) + text.slice(position + 1)
   },
   drop: (text) => {
     const lines = text.split('\n')

@@ -3,7 +3,7 @@
 //   bin/pinfold-node test/fuzz/pushes.ts --rounds 20 --pushes 200
 // It uses PostgreSQL if PINFOLD_TEST_DATABASE names one.
 import { parseArgs } from 'node:util'
-import { makePlace } from '../support/process.ts'
+import { createStorage } from '../support/process.ts'
 import { killPushes, type PushTally } from '../support/pushes.ts'
 
 const { values } = parseArgs({
@@ -12,9 +12,9 @@ const { values } = parseArgs({
 const line = ({ sent, acknowledged, cut, happened, blobs }: PushTally) =>
   `${sent} sent, ${acknowledged} acknowledged, ${cut} cut off of which ${happened} had happened, ${blobs} blobs`
 
-await using place = await makePlace()
-console.log(place.database ? 'PostgreSQL' : 'SQLite')
-const sum = await killPushes(place, Number(values.rounds), Number(values.pushes), (round, tally) =>
+await using storage = await createStorage()
+console.log(storage.database ? 'PostgreSQL' : 'SQLite')
+const sum = await killPushes(storage, Number(values.rounds), Number(values.pushes), (round, tally) =>
   console.log(`round ${round}: ${line(tally)}`),
 )
 console.log(`nothing lost in ${values.rounds} rounds: ${line(sum)}`)

@@ -15,7 +15,7 @@ import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, freeAddress, startProcess, tokenOf } from '../support/process.ts'
 import { imageOf, registryClient, types } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -82,7 +82,7 @@ async function digestOfFile(file: string): Promise<string> {
   return `sha256:${hash.digest('hex')}`
 }
 
-await using place = await makePlace()
+await using storage = await createStorage()
 await using bucket = await startBucket()
 const counter = await startCounter()
 const url = `http://${counter.address}`
@@ -92,7 +92,7 @@ const blobs = bucket.url(bucket.origin, `&public=${bucket.origin.replace('127.0.
 async function start(redirects: 'on' | 'off') {
   const [listen, metrics] = [await freeAddress(), await freeAddress()]
   const env = { ...bucket.aws, PINFOLD_URL: url, PINFOLD_BLOB_REDIRECTS: redirects, PINFOLD_METRICS_LISTEN: metrics }
-  const server = await startProcess(place, { listen, env, args: ['--blobs', blobs] })
+  const server = await startProcess(storage, { listen, env, args: ['--blobs', blobs] })
   counter.lead(listen)
   return {
     listen,
@@ -108,9 +108,9 @@ async function start(redirects: 'on' | 'off') {
 }
 
 let server = await start('on')
-const operator = await tokenOf(place, ['--audience', url])
+const operator = await tokenOf(storage, ['--audience', url])
 await clientOf(`http://${server.listen}`, operator).post('/iam/v2/groups/', { name: 'acme' })
-const token = await tokenOf(place, ['--audience', 'registry'])
+const token = await tokenOf(storage, ['--audience', 'registry'])
 const layer = await makeLayer()
 const client = registryClient(`http://${server.listen}`, token)
 await new Promise<void>((resolve, reject) => {

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, startProcess, tokenOf } from '../support/process.ts'
 import { checkStore } from '../support/pushes.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from '../support/registry.ts'
 
@@ -91,7 +91,7 @@ async function remove(client: RegistryClient, kept: Kept[]): Promise<void> {
   counts.deletes++
 }
 
-await using place = await makePlace()
+await using storage = await createStorage()
 await using bucket = values.bucket ? await startBucket() : undefined
 const url = bucket?.url()
 const env = {
@@ -100,13 +100,13 @@ const env = {
   PINFOLD_BLOB_TRASH_SECONDS: '0',
   ...(url && { ...bucket!.aws, PINFOLD_BLOBS: url }),
 }
-await using server = await startProcess(place, { env })
-const operator = async () => clientOf(server.url, await tokenOf(place))
+await using server = await startProcess(storage, { env })
+const operator = async () => clientOf(server.url, await tokenOf(storage))
 await (await operator()).post('/iam/v2/groups/', { name: 'acme' })
-let token = await tokenOf(place, ['--audience', 'registry'])
+let token = await tokenOf(storage, ['--audience', 'registry'])
 let owner = await operator()
 const renewing = setInterval(async () => {
-  token = await tokenOf(place, ['--audience', 'registry'])
+  token = await tokenOf(storage, ['--audience', 'registry'])
   owner = await operator()
 }, 20 * 60_000)
 renewing.unref()
@@ -125,8 +125,8 @@ const workers = Array.from({ length: Number(values.clients) }, (_, i) => {
 await Promise.all([...workers, collecting])
 server.kill('SIGTERM')
 await server.exited
-const blobs = await checkStore(place, url === undefined ? undefined : (location) => bucket!.fileOf(url, location))
-const where = `${place.database ? 'PostgreSQL' : 'SQLite'} and a ${bucket ? 'bucket' : 'folder'}:`
+const blobs = await checkStore(storage, url === undefined ? undefined : (location) => bucket!.fileOf(url, location))
+const where = `${storage.database ? 'PostgreSQL' : 'SQLite'} and a ${bucket ? 'bucket' : 'folder'}:`
 console.log(where, JSON.stringify(counts), `${blobs} blobs at the end`)
 for (const [message, same] of Map.groupBy(failures, (one) => one.replaceAll(/[0-9a-f]{16,}/g, '…'))) {
   console.log(`FAILURE ${same.length} times: ${message}`)

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { atOnce } from '../support/at-once.ts'
 import { clientOf, type Json, roleUids } from '../support/pinfold.ts'
-import { cleanEnv, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, startProcess, tokenOf } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
 import { type RegistryClient, registryClient } from '../support/registry.ts'
 
@@ -125,9 +125,9 @@ function proposals(host: string, auth: { username: string; password: string }, t
   }
 }
 
-await using place = await makePlace()
-await using server = await startProcess(place, { env: { PINFOLD_LOG_LEVEL: 'error' } })
-const operator = clientOf(server.url, await tokenOf(place))
+await using storage = await createStorage()
+await using server = await startProcess(storage, { env: { PINFOLD_LOG_LEVEL: 'error' } })
+const operator = clientOf(server.url, await tokenOf(storage))
 const made = async (path: string, body: object) => (await operator.post(path, body)).body.uid as string
 const org = await made('/iam/v2/groups/', { name: 'acme' })
 const identityUid = await made(`/iam/v2/identities/${org}`, {
@@ -135,7 +135,7 @@ const identityUid = await made(`/iam/v2/identities/${org}`, {
   claimMatch: { issuer: 'https://issuer.example.com', subject: 'bot' },
 })
 await made(`/iam/v2/roleBindings/${org}`, { identityUid, roleUid: roleUids.push })
-const token = await tokenOf(place, ['--audience', 'registry', '--identity', identityUid])
+const token = await tokenOf(storage, ['--audience', 'registry', '--identity', identityUid])
 const api: Api = {
   async repo(name) {
     const { body } = await operator.get(`/registry/v2/repos?uidp.children_of=${org}&name=${name}`)

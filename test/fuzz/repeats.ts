@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { type Answer, clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, startProcess, tokenOf } from '../support/process.ts'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '20' }, requests: { type: 'string', default: '500' } },
@@ -14,8 +14,8 @@ const { values } = parseArgs({
 const [rounds, requests] = [Number(values.rounds), Number(values.requests)]
 const tries = 5
 
-await using place = await makePlace()
-console.log(place.database ? 'PostgreSQL' : 'SQLite')
+await using storage = await createStorage()
+console.log(storage.database ? 'PostgreSQL' : 'SQLite')
 // All servers of a database must have the same URL.
 const listen = await freeAddress()
 const made = new Set<string>()
@@ -26,8 +26,8 @@ for (let round = 1; round <= rounds; round++) {
   const open = new Map(names.map((name) => [name, 0]))
   const answers = new Map<string, string>()
   while (open.size > 0) {
-    await using server = await startProcess(place, { listen })
-    const client = clientOf(server.url, await tokenOf(place))
+    await using server = await startProcess(storage, { listen })
+    const client = clientOf(server.url, await tokenOf(storage))
     const isLast = [...open.values()].some((sent) => sent >= tries - 1)
     const killAfter = isLast ? Number.POSITIVE_INFINITY : Math.ceil(open.size * Math.random())
     let answered = 0
@@ -56,7 +56,7 @@ for (let round = 1; round <= rounds; round++) {
     }
     server.kill('SIGKILL')
     await server.exited
-    await place.settled()
+    await storage.settled()
   }
   await checkOnce()
   console.log(`round ${round}: ${made.size} groups, ${sum.again} requests sent again, ${sum.lost} answers lost`)
@@ -64,7 +64,7 @@ for (let round = 1; round <= rounds; round++) {
 console.log(`each of ${made.size} requests was carried out once and told of once`)
 
 async function checkOnce(): Promise<void> {
-  const db = await openDb({ database: place.database, file: `${place.data}/pinfold.db` })
+  const db = await openDb({ database: storage.database, file: `${storage.data}/pinfold.db` })
   try {
     const groups = await db.all<{ name: string }>(sql`SELECT name FROM groups WHERE name LIKE 'round-%'`)
     assert.equal(groups.length, made.size)

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { bucketSettings } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { freeAddress, makePlace, type Process, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, type Process, startProcess, tokenOf } from '../support/process.ts'
 import { registryClient, types } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -27,21 +27,21 @@ const [nodes, rate, images, restarts] = [values.nodes, values.rate, values.image
 const mostOfNode = 11
 const afterMs = 15_000
 
-await using place = await makePlace()
-if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+await using storage = await createStorage()
+if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const { blobs, aws } = await bucketSettings()
 const addresses = await Promise.all(Array.from({ length: nodes }, freeAddress))
 const url = `http://${addresses[0]}`
 const startOne = (listen: string) =>
-  startProcess(place, { listen, args: ['--blobs', blobs], env: { PINFOLD_URL: url, ...aws } })
+  startProcess(storage, { listen, args: ['--blobs', blobs], env: { PINFOLD_URL: url, ...aws } })
 const startAll = () => Promise.all(addresses.map(startOne))
 
 let running: Process[] = [await startOne(addresses[0]!)]
 running.push(...(await Promise.all(addresses.slice(1).map(startOne))))
 await using cleanUp = new AsyncDisposableStack()
 cleanUp.defer(async () => void (await Promise.all(running.map((server) => server[Symbol.asyncDispose]()))))
-await clientOf(url, await tokenOf(place, ['--audience', url])).post('/iam/v2/groups/', { name: 'acme' })
-const token = await tokenOf(place, ['--audience', 'registry'])
+await clientOf(url, await tokenOf(storage, ['--audience', url])).post('/iam/v2/groups/', { name: 'acme' })
+const token = await tokenOf(storage, ['--audience', 'registry'])
 const client = registryClient(url, token)
 for (let i = 0; i < images; i++) await client.pushImage('acme/app', `t${i}`)
 
@@ -56,7 +56,7 @@ async function pull(i: number): Promise<void> {
   pulls.push({ began, ended: performance.now(), status: answer?.status ?? 0 })
 }
 
-const admin = await place.connect()
+const admin = await storage.connect()
 /** Connections at each look, and the backends of all that there have been. */
 const connections: number[] = []
 const backends = new Set<string>()
@@ -64,7 +64,7 @@ let isOver = false
 const sampling = (async () => {
   for (; !isOver; await sleep(50)) {
     const text = 'SELECT pid, backend_start::text AS began FROM pg_stat_activity WHERE application_name = $1'
-    const { rows } = await admin.query(text, [place.schema])
+    const { rows } = await admin.query(text, [storage.schema])
     connections.push(rows.length)
     for (const { pid, began } of rows) backends.add(`${pid} ${began}`)
   }

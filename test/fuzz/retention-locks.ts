@@ -299,8 +299,8 @@ async function holdSome(operator: Client, plan: string): Promise<void> {
   await hold(operator, sides.find(({ uid }) => uid === repoUid)!, org.uid, { digest })
 }
 
-async function hold(operator: Client, side: Side, place: string, says: Json): Promise<void> {
-  const { uid } = ok(await operator.post(`/registry/v2/holds/${place}`, { ...says, reason: 'asked for' }))
+async function hold(operator: Client, side: Side, scope: string, says: Json): Promise<void> {
+  const { uid } = ok(await operator.post(`/registry/v2/holds/${scope}`, { ...says, reason: 'asked for' }))
   side.holds.push({ uid, digest: '', tags: [], ...says })
 }
 

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, freeAddress, makePlace, project, runProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, freeAddress, project, runProcess, tokenOf } from '../support/process.ts'
 import { digestOf, imageOf, types } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -26,8 +26,8 @@ const { values } = parseArgs({
 })
 const [rate, seconds] = [values.rate, values.seconds].map(Number) as [number, number]
 const lameduckMs = 3000
-await using place = await makePlace()
-if (place.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
+await using storage = await createStorage()
+if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 
 const newer = makeNewer()
 process.once('exit', () => rmSync(newer, { recursive: true, force: true }))
@@ -69,14 +69,14 @@ type Server = Awaited<ReturnType<typeof start>>
 
 async function start(build: string) {
   const listen = await freeAddress()
-  const child = spawn(join(build, 'bin/pinfold'), ['serve', ...place.args, '--listen', listen], {
+  const child = spawn(join(build, 'bin/pinfold'), ['serve', ...storage.args, '--listen', listen], {
     cwd: build,
     env: cleanEnv({
       PINFOLD_LOG_LEVEL: 'warn',
       PINFOLD_URL: url,
       PINFOLD_LEASE_MS: '2000',
       PINFOLD_LAMEDUCK_MS: String(lameduckMs),
-      ...place.env,
+      ...storage.env,
     }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -152,18 +152,18 @@ async function startBalancer() {
 }
 
 const migrate = (build: string, ...args: string[]) =>
-  runProcess(['migrate', ...args, ...place.args], {
-    env: { ...place.env, PINFOLD_LEASE_MS: '2000' },
+  runProcess(['migrate', ...args, ...storage.args], {
+    env: { ...storage.env, PINFOLD_LEASE_MS: '2000' },
     command: join(build, 'bin/pinfold'),
     cwd: build,
   })
 
 assert.equal((await migrate(project)).code, 0)
 let servers: Server[] = [await start(project), await start(project)]
-const operator = await tokenOf(place, ['--audience', url])
+const operator = await tokenOf(storage, ['--audience', url])
 const client = clientOf(url, operator)
 const acme = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid as string
-const pushToken = await tokenOf(place, ['--audience', 'registry'])
+const pushToken = await tokenOf(storage, ['--audience', 'registry'])
 const headers = { authorization: `Bearer ${pushToken}` }
 const tally = new Map<string, number>()
 const told = new Map<string, string>()

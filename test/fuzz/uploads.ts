@@ -15,9 +15,9 @@ import { sql } from '#db/sql.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
 import {
+  createStorage,
   freeAddress,
   lastingToken,
-  makePlace,
   type Process,
   runProcess,
   startProcess,
@@ -45,8 +45,8 @@ const [uploads, nodes, clients, killSeconds, seed] = [
 console.log(`seed ${seed}`)
 const { below } = randomFrom(seed)
 
-await using place = await makePlace()
-if (place.database === '' || noBucket) throw new Error('it needs PINFOLD_TEST_DATABASE, and versitygw on the PATH')
+await using storage = await createStorage()
+if (storage.database === '' || noBucket) throw new Error('it needs PINFOLD_TEST_DATABASE, and versitygw on the PATH')
 await using bucket = await startBucket()
 const blobs = bucket.url()
 const url = `http://${await freeAddress()}`
@@ -58,12 +58,12 @@ const env = {
   PINFOLD_BLOB_TRASH_SECONDS: '0',
 }
 const addresses = await Promise.all(Array.from({ length: nodes }, freeAddress))
-const start = (listen: string) => startProcess(place, { listen, env, args: ['--blobs', blobs] })
+const start = (listen: string) => startProcess(storage, { listen, env, args: ['--blobs', blobs] })
 const servers: Process[] = []
 for (const listen of addresses) servers.push(await start(listen))
-const operator = await tokenOf(place, ['--audience', url])
+const operator = await tokenOf(storage, ['--audience', url])
 await clientOf(`http://${addresses[0]}`, operator).post('/iam/v2/groups/', { name: 'acme' })
-const token = lastingToken(place, ['--audience', 'registry'])
+const token = lastingToken(storage, ['--audience', 'registry'])
 const doors = addresses.map((address) => registryClient(`http://${address}`, undefined))
 
 const acknowledged = new Map<string, { repo: string; size: number }>()
@@ -163,7 +163,7 @@ console.log(
 for (const [status, n] of tally.refused) console.log(`  ${n} × ${status}, tried again`)
 
 // Leftovers of kills, of which some came between the write to the bucket and the commit.
-const opened = await openDb({ database: place.database, file: '' })
+const opened = await openDb({ database: storage.database, file: '' })
 const store = await openBucket(parseBucket(blobs), { env: bucket.aws })
 async function stray(): Promise<string> {
   const part = await store.begin(5, '')
@@ -185,8 +185,8 @@ const dayAgo = Date.now() / 1000 - 25 * 3600
 const before = await compare()
 for (const location of before.objects) utimesSync(bucket.fileOf(blobs, location), dayAgo, dayAgo)
 const young = await stray()
-const swept = await runProcess(['gc', ...place.args], {
-  env: { ...place.env, ...env, PINFOLD_BLOBS: blobs, PINFOLD_API: `http://${addresses[0]}` },
+const swept = await runProcess(['gc', ...storage.args], {
+  env: { ...storage.env, ...env, PINFOLD_BLOBS: blobs, PINFOLD_API: `http://${addresses[0]}` },
 })
 assert.equal(swept.code, 0, swept.stderr)
 const after = await compare()

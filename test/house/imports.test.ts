@@ -58,7 +58,7 @@ const ruleFiles: Record<string, readonly string[]> = {
     'iam/identity-providers/provider-discovery.ts',
     'iam/invites/invite-code.ts',
     'iam/repeats/repeats.ts',
-    'libraries/artifact-places.ts',
+    'libraries/catalog-scopes.ts',
     'libraries/ecosystems.ts',
     'registry/blobs/collect-blobs.ts',
     'mirrors/follows/tag-patterns.ts',

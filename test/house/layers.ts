@@ -117,8 +117,8 @@ export function isUpward({ from, to }: Pick<Import, 'from' | 'to'>): boolean {
   if (here === '' || there === '') return false
   if (here !== there) return !reaches({ from, to })
   const folders = layers[here] ?? []
-  const place = (path: string): number => folders.indexOf(folderOf(path))
-  return folderOf(from) !== '' && place(to) > place(from)
+  const positionOf = (path: string): number => folders.indexOf(folderOf(path))
+  return folderOf(from) !== '' && positionOf(to) > positionOf(from)
 }
 
 /** Folder of a file within its domain. Empty for a file beside `domain.ts`. */

@@ -68,8 +68,8 @@ async function pushInPieces(client: RegistryClient, pieces: Buffer[]): Promise<s
 test('each kind of upload writes a blob once, at its final key, and leaves no other object', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { registry, proxy } = place
+  await using fixture = await scene()
+  const { registry, proxy } = fixture
   const { pusher } = registry
   const small = randomBytes(1000)
   proxy.asked.length = 0
@@ -94,8 +94,8 @@ test('each kind of upload writes a blob once, at its final key, and leaves no ot
 test('uploads a large blob in parts of one size, of known or unknown length, and serves ranges of it', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { registry, proxy } = place
+  await using fixture = await scene()
+  const { registry, proxy } = fixture
   const content = randomBytes(40 * 1024 * 1024 + 17)
   const digest = digestOf(content)
   const pieces = () => proxy.asked.filter((line) => line.includes('partNumber')).length
@@ -116,8 +116,8 @@ test('uploads a large blob in parts of one size, of known or unknown length, and
 })
 
 test('an upload continues on another server', { skip }, async () => {
-  await using place = await scene()
-  const { registry } = place
+  await using fixture = await scene()
+  const { registry } = fixture
   const { startServer } = await import('#api/server.ts')
   const { app } = registry
   const other = await startServer({ ...app, config: { ...app.config, url: registry.url } })
@@ -138,8 +138,8 @@ test('an upload continues on another server', { skip }, async () => {
 for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const) {
   test(`a failed first request of any kind to the bucket (${fault}) loses nothing`, { skip }, async () => {
     // On a busy machine, all connections can be silent for a while.
-    await using place = await scene(fault === 'hangs' ? '&timeout=2' : undefined)
-    const { registry, proxy } = place
+    await using fixture = await scene(fault === 'hangs' ? '&timeout=2' : undefined)
+    const { registry, proxy } = fixture
     const { pusher } = registry
     const seen = new Set<string>()
     const kindOf = (method: string, url: string) =>
@@ -168,8 +168,8 @@ for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hang
 test('while the bucket is unavailable, blob requests return 503 with Retry-After, and other requests work', {
   skip,
 }, async () => {
-  await using place = await scene('&timeout=1')
-  const { registry, proxy } = place
+  await using fixture = await scene('&timeout=1')
+  const { registry, proxy } = fixture
   const { pusher, puller } = registry
   const content = randomBytes(5000)
   const { digest } = await pusher.pushBlob(name, content)
@@ -214,8 +214,8 @@ test('while the bucket is unavailable, blob requests return 503 with Retry-After
 test('a push of existing content continues after credentials expire, and returns 503 if new credentials fail', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { registry, proxy } = place
+  await using fixture = await scene()
+  const { registry, proxy } = fixture
   const content = randomBytes(1000)
   const { digest } = await registry.pusher.pushBlob(name, content)
   const push = () => registry.pusher.call('POST', `${uploads}?digest=${digest}`, { body: content })
@@ -234,8 +234,8 @@ test('a push of existing content continues after credentials expire, and returns
 test('a bucket that is full or has a size limit makes pushes fail, but does not count as unavailable', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { registry, proxy } = place
+  await using fixture = await scene()
+  const { registry, proxy } = fixture
   const { pusher, puller } = registry
   const content = randomBytes(5000)
   const { digest } = await pusher.pushBlob(name, content)
@@ -264,8 +264,8 @@ test('a bucket that is full or has a size limit makes pushes fail, but does not 
 test('neither lists nor removes objects of others, such as those of another store in the same bucket', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { registry } = place
+  await using fixture = await scene()
+  const { registry } = fixture
   await registry.pusher.pushBlob(name, 'ours')
   const folder = bucket.fileOf(registry.app.config.blobs, '')
   const theirs = ['c/ab/notes', `c/ab/c/ab/${'0'.repeat(32)}`, `c/c/${'0'.repeat(32)}`, 'sha256/readme.txt']
@@ -283,12 +283,12 @@ test('neither lists nor removes objects of others, such as those of another stor
 test('returns 404 for an object that is missing or has another size, until the blob is pushed again', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { pusher, puller } = place.registry
+  await using fixture = await scene()
+  const { pusher, puller } = fixture.registry
   const content = randomBytes(5000)
   const { digest } = await pusher.pushBlob(name, content)
   for (const spoil of [unlinkSync, (file: string) => truncateSync(file, 4000)]) {
-    const file = await place.fileOf(digest)
+    const file = await fixture.fileOf(digest)
     assert.equal(statSync(file).size, 5000)
     spoil(file)
     const got = await puller.call('GET', `${name}/blobs/${digest}`)
@@ -297,14 +297,14 @@ test('returns 404 for an object that is missing or has another size, until the b
     await pusher.pushBlob(name, content)
     assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes, content)
   }
-  const { text } = await place.registry.operator.get('/metrics')
+  const { text } = await fixture.registry.operator.get('/metrics')
   assert.ok(Number(/^pinfold_blob_missing_total (\d+)$/m.exec(text)?.[1]) >= 4)
 })
 
 test('redirects clients in the configured networks to the bucket for larger blobs', { skip }, async () => {
   const byName = bucket.origin.replace('127.0.0.1', 'localhost')
-  await using place = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8', '!127.0.0.9'] })
-  const { pusher, puller, app } = place.registry
+  await using fixture = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8', '!127.0.0.9'] })
+  const { pusher, puller, app } = fixture.registry
   const [small, large] = [randomBytes(64 * 1024), randomBytes(64 * 1024 + 1)]
   for (const content of [small, large]) await pusher.pushBlob(name, content)
   const path = `${name}/blobs/${digestOf(large)}`
@@ -323,7 +323,7 @@ test('redirects clients in the configured networks to the bucket for larger blob
   // The server itself serves small blobs, HEAD, conditional requests, excluded callers, and callers without pull permission.
   assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(small)}`)).bytes, small)
   await puller.ok(200, 'HEAD', path)
-  assert.equal((await place.registry.nobody.call('GET', path)).status, 401)
+  assert.equal((await fixture.registry.nobody.call('GET', path)).status, 401)
   await puller.ok(304, 'GET', path, { headers: { 'if-none-match': `"${digestOf(large)}"` } })
   app.blobRedirects.has = () => false
   assert.deepEqual((await puller.ok(200, 'GET', path)).bytes, large)
@@ -333,34 +333,34 @@ test('does not redirect to a missing object, and returns 404 until the blob is p
   skip,
 }, async () => {
   const byName = bucket.origin.replace('127.0.0.1', 'localhost')
-  await using place = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8'] })
-  const { pusher, puller, app } = place.registry
+  await using fixture = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8'] })
+  const { pusher, puller, app } = fixture.registry
   // A bucket with too little time to respond counts as unavailable, and this machine may be busy.
   const { close } = app.blobs
-  Object.assign(app.blobs, await openBucket(parseBucket(place.blobs), { env: bucket.aws, lookMs: 10_000 }))
+  Object.assign(app.blobs, await openBucket(parseBucket(fixture.blobs), { env: bucket.aws, lookMs: 10_000 }))
   await using _first = { [Symbol.asyncDispose]: async () => close() }
   const [seen, unseen] = [randomBytes(100_000), randomBytes(100_000)]
   for (const content of [seen, unseen]) await pusher.pushBlob(name, content)
   const path = `${name}/blobs/${digestOf(unseen)}`
-  unlinkSync(await place.fileOf(digestOf(unseen)))
+  unlinkSync(await fixture.fileOf(digestOf(unseen)))
   const got = await puller.call('GET', path)
   assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
   await puller.ok(404, 'HEAD', path)
   // The server does not ask the bucket while it knows that the object is missing.
-  place.proxy.asked.length = 0
+  fixture.proxy.asked.length = 0
   await puller.ok(404, 'GET', path)
   assert.deepEqual(
-    place.proxy.asked.filter((asked) => asked.startsWith('HEAD')),
+    fixture.proxy.asked.filter((asked) => asked.startsWith('HEAD')),
     [],
   )
   await pusher.pushBlob(name, unseen)
   await puller.ok(307, 'GET', path)
   // The server does not ask the bucket while it knows that the object exists.
-  place.proxy.asked.length = 0
+  fixture.proxy.asked.length = 0
   await puller.ok(307, 'GET', path)
-  assert.deepEqual(place.proxy.asked, [])
+  assert.deepEqual(fixture.proxy.asked, [])
   // Clients may have access to a bucket that the server cannot reach.
-  place.proxy.fail(() => 'away')
+  fixture.proxy.fail(() => 'away')
   await puller.ok(307, 'GET', `${name}/blobs/${digestOf(seen)}`)
 })
 
@@ -385,8 +385,8 @@ test('finds content again a minute after it was restored to the bucket', { skip 
 test('acknowledges a committed push although its temporary objects cannot be removed yet', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { registry, proxy } = place
+  await using fixture = await scene()
+  const { registry, proxy } = fixture
   const { pusher } = registry
   const pieces = [randomBytes(1000), randomBytes(2000)]
   const content = Buffer.concat(pieces)
@@ -402,8 +402,8 @@ test('acknowledges a committed push although its temporary objects cannot be rem
 })
 
 test('does not redirect to a bucket at the host name of the server or below it', { skip }, async () => {
-  await using place = await scene('', { blobRedirects: ['on'] })
-  const { pusher, puller } = place.registry
+  await using fixture = await scene('', { blobRedirects: ['on'] })
+  const { pusher, puller } = fixture.registry
   const large = randomBytes(100_000)
   await pusher.pushBlob(name, large)
   assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(large)}`)).bytes, large)
@@ -426,8 +426,8 @@ test('does not redirect to a bucket at the host name of the server or below it',
 
 test('deletes unneeded content and unfinished uploads from the bucket', { skip }, async () => {
   const clock = { now: Date.now() }
-  await using place = await scene('', { clock: () => new Date(clock.now), blobGraceSeconds: 60 })
-  const { registry, proxy } = place
+  await using fixture = await scene('', { clock: () => new Date(clock.now), blobGraceSeconds: 60 })
+  const { registry, proxy } = fixture
   const collect = async (): Promise<Json> => {
     const operator = await registry.as(operatorUid)
     return (await operator.post('/control/v1/blobs:collect', { dryRun: false })).body
@@ -474,13 +474,13 @@ test('a signed URL stays readable although its blob is deleted without a waiting
   skip,
 }, async () => {
   const clock = { now: Date.now() }
-  await using place = await scene(`&public=${bucket.origin.replace('127.0.0.1', 'localhost')}`, {
+  await using fixture = await scene(`&public=${bucket.origin.replace('127.0.0.1', 'localhost')}`, {
     clock: () => new Date(clock.now),
     blobGraceSeconds: 60,
     blobTrashSeconds: 0,
     blobRedirects: ['127.0.0.0/8'],
   })
-  const { registry } = place
+  const { registry } = fixture
   const collect = async (): Promise<Json> => {
     return (await (await registry.as(operatorUid)).post('/control/v1/blobs:collect', { dryRun: false })).body
   }
@@ -504,18 +504,18 @@ test('a signed URL stays readable although its blob is deleted without a waiting
 test('a scheduled garbage collection checks a part of the bucket each hour, and the whole bucket in a week', {
   skip,
 }, async () => {
-  await using place = await scene()
-  const { blobs } = place.registry.app
-  for (let i = 0; i < 3; i++) await place.registry.pusher.pushBlob(name, randomBytes(10))
+  await using fixture = await scene()
+  const { blobs } = fixture.registry.app
+  for (let i = 0; i < 3; i++) await fixture.registry.pusher.pushBlob(name, randomBytes(10))
   const copied = await blobs.beginAt(`uploads/${randomBytes(16).toString('hex')}`, 5)
   await copied.write([Buffer.from('piece')])
   await copied.finish()
-  place.proxy.asked.length = 0
+  fixture.proxy.asked.length = 0
   const found = []
   for (let hour = 0; hour < 168; hour++) for await (const { location } of blobs.list(hour)) found.push(location)
-  assert.deepEqual(found.sort(), (await everything(place.registry)).sort())
+  assert.deepEqual(found.sort(), (await everything(fixture.registry)).sort())
   assert.deepEqual([found.length, found.includes(copied.name)], [4, true])
-  assert.equal(place.proxy.asked.length, 4 * 256 + 4)
+  assert.equal(fixture.proxy.asked.length, 4 * 256 + 4)
 })
 
 test('a server starts only with its own bucket, and otherwise prints the reason', { skip }, async () => {

@@ -130,8 +130,8 @@ test('lists only repositories that the caller can list, and none for callers wit
 
   // Identity with access to several separate scopes, one of which is a repository.
   const both = await pinfold.seed.member(org, roleUids.viewer)
-  const cap = (...places: string[]) =>
-    Object.fromEntries(places.map((place) => [place, [capabilityNumber('repo.list')]]))
+  const cap = (...scopes: string[]) =>
+    Object.fromEntries(scopes.map((scope) => [scope, [capabilityNumber('repo.list')]]))
   const narrowed = await pinfold.as(both.uid, {
     audience: host(),
     cap: cap(repos.get('acme/app')!, team, repos.get('acme/a-b')!),

@@ -37,8 +37,8 @@ const work = (app: App, options: WorkersOptions = {}) => startWorkers(app, { job
 const counts = ({ links, blobs, bytes }: Json) => [links, blobs, bytes].map(Number)
 
 test('another node runs a garbage collection requested at one node, and each node reports its result', async () => {
-  await using place = await scene()
-  const { registry, operator } = place
+  await using fixture = await scene()
+  const { registry, operator } = fixture
   const elsewhere = await startServer(nodeOf(registry))
   const workers = await work(nodeOf(registry))
   try {
@@ -56,8 +56,8 @@ test('another node runs a garbage collection requested at one node, and each nod
 })
 
 test('the next node completes the garbage collection of a dead node, including its counts', async () => {
-  await using place = await scene()
-  const { registry, operator } = place
+  await using fixture = await scene()
+  const { registry, operator } = fixture
   const { app } = registry
   let dead = false
   const stuck = Promise.withResolvers<void>()
@@ -96,8 +96,8 @@ test('the next node completes the garbage collection of a dead node, including i
 })
 
 test('reports a failed garbage collection to waiting callers, and the next collection succeeds', async () => {
-  await using place = await scene()
-  const { registry, operator } = place
+  await using fixture = await scene()
+  const { registry, operator } = fixture
   let away = true
   const list = () => {
     if (away) throw new Error('the folder is away')

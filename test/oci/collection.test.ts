@@ -41,8 +41,8 @@ async function collect({ operator }: { operator: TestRegistry['operator'] }, dry
 const nothing = { links: 0, blobs: 0, bytes: 0, uploads: 0, files: 0, fileBytes: 0 }
 
 test('deletes a blob after no manifest needs it and its grace period is over', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const pusher = await client()
   const used = await pusher.pushImage(name, 'v1')
   const gone = await pusher.pushImage(name, 'v2')
@@ -70,8 +70,8 @@ test('deletes a blob after no manifest needs it and its grace period is over', a
 })
 
 test('keeps content that a running push needs', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const first = await client()
   const blobs = await Promise.all(['head', 'mount', 'again', 'lost'].map((text) => first.pushBlob(name, text)))
   clock.now += day - 1000
@@ -97,8 +97,8 @@ test('keeps content that a running push needs', async () => {
 })
 
 test('a blob needed only by another repository stays available only there', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const pusher = await client()
   const layer = await pusher.pushBlob(name, 'shared')
   await pusher.pushBlob('acme/other', 'shared')
@@ -116,8 +116,8 @@ test('a blob needed only by another repository stays available only there', asyn
 })
 
 test('deletes abandoned uploads, and files without a row in the database', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const pusher = await client()
   const locations: string[] = []
   for (const body of ['stale', 'fresh']) {
@@ -149,7 +149,7 @@ test('keeps a file without a row for an hour, however short the grace period is'
   const { digest } = await registry.pusher.pushBlob(name, 'known')
   const folder = join(registry.app.config.data, 'blobs')
   const minutes = (age: number) => new Date(clock.now - age * 60_000)
-  const placed = [0, 59, 61].flatMap((age) => {
+  const written = [0, 59, 61].flatMap((age) => {
     const files = [
       join('uploads', `${age}`.padStart(32, 'a')),
       join('sha256', digest.slice(7, 9), `${'b'.repeat(64)}-${`${age}`.padStart(16, 'c')}`),
@@ -161,12 +161,12 @@ test('keeps a file without a row for an hour, however short the grace period is'
     return files
   })
   assert.deepEqual(await collect(registry), { ...nothing, files: 2, fileBytes: 6 })
-  for (const file of placed) assert.equal(files(registry).includes(file), !file.endsWith('61'), file)
+  for (const file of written) assert.equal(files(registry).includes(file), !file.endsWith('61'), file)
 })
 
 test('keeps files of other programs in all folders of the store', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   await (await client()).pushBlob(name, 'ours')
   const folder = join(registry.app.config.data, 'blobs')
   mkdirSync(join(folder, 'c', 'aa'), { recursive: true })
@@ -180,8 +180,8 @@ test('keeps files of other programs in all folders of the store', async () => {
 })
 
 test('retries to delete a file after a day, and deletes the others meanwhile', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const pusher = await client()
   for (const text of ['first', 'second', 'third']) await pusher.pushBlob(name, text)
   const folder = join(registry.app.config.data, 'blobs')
@@ -231,8 +231,8 @@ test('the waiting time of content starts when its last row is deleted, however l
 })
 
 test('deletes nothing from the store while a backup runs, and deletes expired content after it', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   await (await client()).pushBlob(name, 'blob')
   const operator = async () => ({
     operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid),
@@ -249,8 +249,8 @@ test('deletes nothing from the store while a backup runs, and deletes expired co
 })
 
 test('deletes nothing from a folder that replaced the configured blob folder', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   await (await client()).pushBlob(name, 'ours')
   const folder = join(registry.app.config.data, 'blobs')
   const stray = join(folder, 'uploads', 'a'.repeat(32))
@@ -266,8 +266,8 @@ test('deletes nothing from a folder that replaced the configured blob folder', a
 })
 
 test('keeps an upload that continues during its garbage collection', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const { app } = registry
   const { headers } = await registry.pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
   const location = String(headers.location)
@@ -292,8 +292,8 @@ test('keeps an upload that continues during its garbage collection', async () =>
 })
 
 test('keeps blobs in a folder that belongs to another database', async () => {
-  await using place = await scene()
-  const { registry, clock, client } = place
+  await using fixture = await scene()
+  const { registry, clock, client } = fixture
   const folder = join(registry.app.config.data, 'blobs')
   const theirs = join('sha256', 'aa', `${'a'.repeat(64)}-${'b'.repeat(16)}`)
   mkdirSync(join(folder, 'sha256', 'aa'))

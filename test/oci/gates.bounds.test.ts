@@ -76,9 +76,9 @@ test('reports a coverage gap if an organization has more records of a package th
   const { app, org } = registry
   const now = app.clock().toISOString()
   const say = async (from: number, count: number) => {
-    const said = Array.from({ length: count }, (_, i): { record: SourceRecord; place: string; hash: string } => {
+    const said = Array.from({ length: count }, (_, i): { record: SourceRecord; organization: string; hash: string } => {
       const id = `CVE-2027-${from + i}`
-      return { record: recordAbout(id, ecosystem, 'one', ''), place: org.uid, hash: id }
+      return { record: recordAbout(id, ecosystem, 'one', ''), organization: org.uid, hash: id }
     })
     const work = { app, log: app.log }
     const run = await beginSource(work, { name: ownSource, url: '', licence: '', ecosystems: [] })

@@ -19,7 +19,7 @@ const { app, org, seed } = registry
 const cacheConfig = 'application/vnd.buildkit.cacheconfig.v0'
 
 let count = 0
-async function place() {
+async function createRepo() {
   const name = `listed-${count++}`
   const repo = (await seed.repo(org.uid, { name })).uid as string
   return { repo, name: `acme/${name}`, pusher: await registry.registryAs(registry.pusher.uid) }
@@ -44,7 +44,7 @@ async function collect(): Promise<Json> {
 }
 
 test('refuses an index with a missing blob, or with a blob described as a manifest', async () => {
-  const { name, pusher } = await place()
+  const { name, pusher } = await createRepo()
   const blob = await pusher.pushBlob(name, 'some blob')
   const absent = { mediaType: cacheConfig, digest: `sha256:${'0'.repeat(64)}`, size: 1 }
   for (const entry of [absent, uploaded(blob, types.image)]) {
@@ -60,7 +60,7 @@ test('refuses an index with a missing blob, or with a blob described as a manife
 })
 
 test('accepts an index entry with another media type if it is a manifest', async () => {
-  const { name, pusher } = await place()
+  const { name, pusher } = await createRepo()
   const image = await pusher.pushManifest(name, imageOf(await pusher.pushBlob(name, '{}', types.empty), []), 'image')
   const odd = { mediaType: 'application/vnd.example.thing', digest: image.digest, size: image.size }
   await pusher.ok(201, 'PUT', `${name}/manifests/odd`, { body: JSON.stringify(indexOf([odd])), ...index })
@@ -73,7 +73,7 @@ test('a mirror and a copy of the repository include the blobs in an index', asyn
   const cache = there.add(JSON.stringify({ ...indexOf([layer, config]), mediaType: types.index }), types.index)
   there.tags.set('cache', cache.digest)
   const operator = await registry.as(operatorUid)
-  const { repo, name } = await place()
+  const { repo, name } = await createRepo()
   const input = { name: `up-${count++}`, url: there.url }
   const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, input))
   const follow = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_FULL', tags: ['cache'] }
@@ -90,7 +90,7 @@ test('a mirror and a copy of the repository include the blobs in an index', asyn
 })
 
 test('a tag rule protects the manifests in a tagged index, only in its scope', async () => {
-  const [at, other] = [await place(), await place()]
+  const [at, other] = [await createRepo(), await createRepo()]
   const operator = await registry.as(operatorUid)
   const made = await operator.post(`/registry/v2/tagRules/${at.repo}`, { tags: ['v*'], keepListed: true })
   const rule = ok(made)
@@ -115,7 +115,7 @@ test('a tag rule protects the manifests in a tagged index, only in its scope', a
 })
 
 test('the tag rule option for manifests in an index can be changed', async () => {
-  const { repo } = await place()
+  const { repo } = await createRepo()
   const operator = await registry.as(operatorUid)
   const empty = await operator.post(`/registry/v2/tagRules/${repo}`, { tags: ['v*'] })
   assert.equal(empty.status, 400)
@@ -126,7 +126,7 @@ test('the tag rule option for manifests in an index can be changed', async () =>
 })
 
 test('refuses pulls of blobs that only a quarantined index lists, until its release', async () => {
-  const at = await place()
+  const at = await createRepo()
   const { layer, config, digest } = await pushCache(at)
   const image = await at.pusher.pushManifest(at.name, imageOf({ ...config, mediaType: types.config }, []), 'clean')
   const operator = await registry.as(operatorUid)
@@ -140,7 +140,7 @@ test('refuses pulls of blobs that only a quarantined index lists, until its rele
 })
 
 // Tokens expire before the following days are over, so the repositories are created now.
-const [ofRule, ofPlan, ofCollection] = [await place(), await place(), await place()]
+const [ofRule, ofPlan, ofCollection] = [await createRepo(), await createRepo(), await createRepo()]
 
 test('a cooldown policy allows the blobs in an index as soon as it allows the index', async () => {
   const at = ofRule

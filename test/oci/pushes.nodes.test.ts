@@ -43,8 +43,8 @@ async function blobsOf(door: RegistryClient) {
 }
 
 test('a push during the deletion of a blob gets the error that the blob is missing', { skip }, async () => {
-  await using place = await scene()
-  const { registry, doors } = place
+  await using fixture = await scene()
+  const { registry, doors } = fixture
   const { layer, manifest } = await blobsOf(doors[0])
   const repo = await repoOf(registry)
   let pushed: Promise<{ status: number; body: Record<string, any> }> | undefined
@@ -52,7 +52,7 @@ test('a push during the deletion of a blob gets the error that the blob is missi
     await lockRepo(tx, repo, 'alone')
     const headers = { 'content-type': types.image }
     pushed ??= doors[1].call('PUT', `${name}/manifests/latest`, { body: manifest, headers })
-    await someoneWaits(place.node)
+    await someoneWaits(fixture.node)
     assert.equal(await deleteLooseLink(tx, { repo: repo.id, digest: layer.digest }, always), true)
   }, inRepo)
   const { status, body } = await pushed!
@@ -61,8 +61,8 @@ test('a push during the deletion of a blob gets the error that the blob is missi
 })
 
 test('a garbage collection during the push of a manifest keeps its blobs', { skip }, async () => {
-  await using place = await scene({ blobGraceSeconds: 0 })
-  const { registry, doors } = place
+  await using fixture = await scene({ blobGraceSeconds: 0 })
+  const { registry, doors } = fixture
   const { layer } = await blobsOf(doors[0])
   const repo = await repoOf(registry)
   let collected: Promise<unknown> | undefined
@@ -70,7 +70,7 @@ test('a garbage collection during the push of a manifest keeps its blobs', { ski
     await lockRepo(tx, repo, 'alone')
     await insertLinks(tx, repo.id, digestOf('a manifest'), 0, [layer.digest])
     collected ??= registry.operator.post('/control/v1/blobs:collect', {})
-    await someoneWaits(place.node)
+    await someoneWaits(fixture.node)
   }, inRepo)
   await collected
   const left = await registry.app.db.all(sql`SELECT digest FROM repo_blobs WHERE repo_id = ${repo.id}`)
@@ -152,12 +152,12 @@ test('two repositories that another node deletes leave connections for requests 
 })
 
 test('a tag that many clients push, update and delete on two servers always equals its tag history', async () => {
-  await using place = await scene()
-  const { registry, doors } = place
+  await using fixture = await scene()
+  const { registry, doors } = fixture
   const { config } = await blobsOf(doors[0])
   const statuses = new Set<number>()
   const acknowledged: string[] = []
-  const retries = () => registry.app.db.stats().retries + place.node.app.db.stats().retries
+  const retries = () => registry.app.db.stats().retries + fixture.node.app.db.stats().retries
   const before = retries()
   const turn = async (i: number): Promise<void> => {
     const door = doors[i % 2]!
@@ -195,8 +195,8 @@ test('a tag that many clients push, update and delete on two servers always equa
 })
 
 test('an organization never stores more than its quota, on any of its servers', async () => {
-  await using place = await scene()
-  const { registry, doors } = place
+  await using fixture = await scene()
+  const { registry, doors } = fixture
   await blobsOf(doors[0])
   const [before] = (await checkUsage(registry)).values()
   const limit = before!.bytes + 5 * 1000
@@ -217,8 +217,8 @@ test('an organization never stores more than its quota, on any of its servers', 
 })
 
 test('a repository deleted during pushes leaves no rows or content', async () => {
-  await using place = await scene()
-  const { registry, doors } = place
+  await using fixture = await scene()
+  const { registry, doors } = fixture
   for (let round = 0; round < 3; round++) {
     await blobsOf(doors[0])
     const repo = await repoOf(registry)

@@ -11,13 +11,13 @@ import { assertError, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { oneOf, type Random, randomFrom, seedOf } from '../support/random.ts'
 import type { RegistryClient } from '../support/registry.ts'
-import { type Place, startPromises } from '../support/retention-locks.ts'
+import { startPromises, type TestRepo } from '../support/retention-locks.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 
 const [hour, day] = [3_600_000, 86_400_000]
 const registry = await startPromises()
-const { app, clock, owner, place, pushing, rule } = registry
+const { app, clock, owner, createRepo, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
 const isoIn = (days: number): string => new Date(clock.now + days * day).toISOString()
 const change = async (uid: string, body: Json): Promise<Json> =>
@@ -25,7 +25,7 @@ const change = async (uid: string, body: Json): Promise<Json> =>
 const end = async (uid: string): Promise<Json> => ok(await (await owner()).delete(`/registry/v2/retentionRules/${uid}`))
 
 /** Date until which the digest is kept, or empty without a date. */
-async function untilOf({ repo }: Place, digest: string): Promise<string> {
+async function untilOf({ repo }: TestRepo, digest: string): Promise<string> {
   const { reason, until } = ok(await (await owner()).get(`/registry/v2/repos/${repo}/promises/${digest}`))
   assert.ok(reason === undefined || reason === 'PROMISED', reason)
   return reason === undefined ? '' : (until ?? noEnd)
@@ -37,7 +37,7 @@ const formerIn = async (folder: string): Promise<number> => {
 }
 
 /** An image that the tag left before the first rule. */
-async function leftBefore(at: Place, tag = 'v1'): Promise<{ digest: string; client: RegistryClient }> {
+async function leftBefore(at: TestRepo, tag = 'v1'): Promise<{ digest: string; client: RegistryClient }> {
   const client = await pushing()
   const { digest } = await client.pushImage(at.name, tag)
   clock.now += 1000
@@ -55,7 +55,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
   'is deleted': end,
 })) {
   test(`a digest that a tag left before the rule existed keeps its date when the rule ${what}`, async () => {
-    const at = await place()
+    const at = await createRepo()
     const { digest, client } = await leftBefore(at)
     const until = isoIn(40)
     const uid = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 40 })
@@ -78,7 +78,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
 }
 
 test('when a rule ends, the current digest of a tag stays protected for its time, but later digests are not', async () => {
-  const at = await place()
+  const at = await createRepo()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   const client = await pushing()
   const { digest } = await client.pushImage(at.name, 'v1')
@@ -100,7 +100,7 @@ test('when a rule ends, the current digest of a tag stays protected for its time
 })
 
 test('a rule change within the same millisecond keeps the date of a tag that was updated twice in it', async () => {
-  const at = await place()
+  const at = await createRepo()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   const client = await pushing()
   await client.pushImage(at.name, 'v1')
@@ -111,7 +111,7 @@ test('a rule change within the same millisecond keeps the date of a tag that was
 })
 
 test('a digest kept forever stays so until a member overrides the retention with a reason', async () => {
-  const at = await place()
+  const at = await createRepo()
   const { digest } = await leftBefore(at)
   const uid = await rule(at.folder, { tags: ['v*'], forever: true })
   assert.equal(await untilOf(at, digest), noEnd)
@@ -128,7 +128,7 @@ test('a digest kept forever stays so until a member overrides the retention with
 })
 
 test('an untagged digest keeps its date when the rule ends, and when a tag is added and deleted', async () => {
-  const at = await place()
+  const at = await createRepo()
   const client = await pushing()
   const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]
   const until = isoIn(20)
@@ -150,7 +150,7 @@ test('an untagged digest keeps its date when the rule ends, and when a tag is ad
 })
 
 test('an untagged digest blocks deletion of its repository until its date, also of a former rule; tagged digests do not', async () => {
-  const [tagged, both, former] = [await place(), await place(), await place()]
+  const [tagged, both, former] = [await createRepo(), await createRepo(), await createRepo()]
   const client = await pushing()
   for (const { name } of [tagged, both, former]) await client.pushImage(name, 'v1')
   const { digest } = await client.pushImage(both.name)
@@ -159,7 +159,7 @@ test('an untagged digest blocks deletion of its repository until its date, also 
   clock.now += day
   for (const at of [tagged, both]) await rule(at.folder, { untaggedDays: 20 })
   await end(await rule(former.folder, { untaggedDays: 20 }))
-  const remove = async ({ repo }: Place) => (await owner()).delete(`/registry/v2/repos/${repo}`)
+  const remove = async ({ repo }: TestRepo) => (await owner()).delete(`/registry/v2/repos/${repo}`)
   ok(await remove(tagged))
   for (const days of [0, 10]) {
     clock.now += days * day
@@ -176,7 +176,7 @@ test('an untagged digest blocks deletion of its repository until its date, also 
 })
 
 test('no deletion plan deletes a digest that a former rule protects, whatever the current rules are', async () => {
-  const at = await place()
+  const at = await createRepo()
   const { digest } = await leftBefore(at)
   const long = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 400 })
   await rule(at.folder, { keepDaysAfter: 1 })
@@ -195,7 +195,7 @@ test('no deletion plan deletes a digest that a former rule protects, whatever th
 })
 
 test('stores a former rule only if it gives later dates than its successors, and only until these dates', async () => {
-  const at = await place()
+  const at = await createRepo()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   for (let i = 0; i < 3; i++) {
     for (const mode of ['OFF', 'ENFORCE']) await change(uid, { mode })
@@ -259,7 +259,7 @@ type Image = { digest: string; tags: string[] }
 type Says = { tags: string[]; exceptTags: string[]; keepDaysAfter: number; untaggedDays: number; mode: string }
 
 /** Some digests never had a tag, most had one or two, and four have one now. All of this was before the first rule. */
-async function plantImages(at: Place): Promise<Image[]> {
+async function plantImages(at: TestRepo): Promise<Image[]> {
   const images: Image[] = []
   for (let i = 0; i < 40; i++) {
     const digest = await plantManifest(registry, at.repo, `${at.repo} ${i}`)
@@ -271,7 +271,7 @@ async function plantImages(at: Place): Promise<Image[]> {
   return images
 }
 
-async function moveTag({ repo }: Place, name: string, { digest, tags }: Image): Promise<void> {
+async function moveTag({ repo }: TestRepo, name: string, { digest, tags }: Image): Promise<void> {
   clock.now += 1000
   ok(await (await owner()).post(`/registry/v2/tags/${repo}`, { name, digest }))
   tags.push(name)
@@ -301,7 +301,7 @@ const shortenings: Record<string, (random: Random, says: Says) => Partial<Says>>
 test('a date stays when rules are shortened, narrowed, turned off or deleted', async (t) => {
   const seed = seedOf(t)
   const random = randomFrom(seed)
-  const at = await place()
+  const at = await createRepo()
   const images = await plantImages(at)
   const ways = Object.entries(shortenings)
   const rules: (string | undefined)[] = []
@@ -345,7 +345,7 @@ test('a date stays when rules are shortened, narrowed, turned off or deleted', a
 test('no date becomes earlier through any rule changes and tag updates', async (t) => {
   const start = seedOf(t)
   const random = randomFrom(start)
-  const at = await place()
+  const at = await createRepo()
   const told = new Map<string, string>()
   const digests: string[] = []
   let rules = [await rule(at.folder, { keepDaysAfter: 7 })]

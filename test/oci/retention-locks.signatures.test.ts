@@ -6,15 +6,15 @@ import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Answer, Json } from '../support/pinfold.ts'
 import { codeOf } from '../support/registry.ts'
-import { type Place, startPromises } from '../support/retention-locks.ts'
+import { startPromises, type TestRepo } from '../support/retention-locks.ts'
 
 const day = 86_400_000
 const registry = await startPromises()
-const { app, clock, owner, place, pusher, pushing, rule } = registry
+const { app, clock, owner, createRepo, pusher, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
 
 const tagOf = ({ digest }: { digest: string }, suffix = 'sig'): string => `${digest.replace(':', '-')}.${suffix}`
-const remove = async ({ name }: Place, reference: string) =>
+const remove = async ({ name }: TestRepo, reference: string) =>
   (await pushing()).call('DELETE', `${name}/manifests/${reference}`)
 
 function assertKept({ status, body }: Answer): void {
@@ -23,7 +23,7 @@ function assertKept({ status, body }: Answer): void {
 
 for (const suffix of ['sig', 'att', 'sbom']) {
   test(`keeps the tag .${suffix} and its digest with a protected image, at each entry point, until its date`, async () => {
-    const at = await place()
+    const at = await createRepo()
     const uid = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 10 })
     const client = await pushing()
     const image = await client.pushImage(at.name, 'v1')
@@ -55,7 +55,7 @@ for (const suffix of ['sig', 'att', 'sbom']) {
 }
 
 test('cosign tags of a deleted image are not kept, whatever later rules are', async () => {
-  const at = await place()
+  const at = await createRepo()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
   const { body: document } = await client.ok(200, 'GET', `${at.name}/manifests/${image.digest}`)
@@ -69,7 +69,7 @@ test('cosign tags of a deleted image are not kept, whatever later rules are', as
 })
 
 test('adding a cosign signature updates its tag; the former signature is kept, and deleted after the image', async () => {
-  const at = await place()
+  const at = await createRepo()
   await rule(at.folder, { keepDaysAfter: 1 })
   let client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
@@ -103,7 +103,7 @@ test('adding a cosign signature updates its tag; the former signature is kept, a
 })
 
 test('cosign tags do not count as last tags of a rule, and are kept together with the last tags', async () => {
-  const at = await place()
+  const at = await createRepo()
   await rule(at.folder, { keepLast: 2 })
   const client = await pushing()
   const images = []
@@ -121,7 +121,7 @@ test('cosign tags do not count as last tags of a rule, and are kept together wit
 })
 
 test('a hold of an image also holds its signatures, and no request overrides it', async () => {
-  const at = await place()
+  const at = await createRepo()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
   const signature = await client.pushImage(at.name, tagOf(image))
@@ -137,7 +137,7 @@ test('a hold of an image also holds its signatures, and no request overrides it'
 })
 
 test('a cosign tag does not make a digest part of an image if the digest had another tag before', async () => {
-  const at = await place()
+  const at = await createRepo()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
   const malware = await client.pushImage(at.name, 'nightly')
@@ -153,7 +153,7 @@ test('a cosign tag does not make a digest part of an image if the digest had ano
 })
 
 test('cosign tags that name each other, or their own digest, protect nothing', async () => {
-  const at = await place()
+  const at = await createRepo()
   await rule(at.folder, { tags: ['v*'], keepDaysAfter: 1 })
   const client = await pushing()
   const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]

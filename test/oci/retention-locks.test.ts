@@ -24,7 +24,7 @@ const pusherApi = await registry.as(pusher.uid)
 
 let made = 0
 /** A folder of its own for each test, with one repo to push to. */
-async function place(): Promise<{ folder: string; name: string }> {
+async function createFolder(): Promise<{ folder: string; name: string }> {
   const folder = await registry.seed.group(org.uid, { name: `f${++made}` })
   return { folder: folder.uid, name: `acme/f${made}/app` }
 }
@@ -60,7 +60,7 @@ function assertKept({ status, body }: Answer): void {
 }
 
 test('a digest that lost its tag gets a date, and cannot be deleted before it', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const { uid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
   const client = await pushing()
   const one = await client.pushImage(name, 'v1')
@@ -76,7 +76,7 @@ test('a digest that lost its tag gets a date, and cannot be deleted before it', 
 })
 
 test('a date never becomes earlier when a rule is shortened, turned off or deleted; a longer rule extends it', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const { uid } = await rule(folder, { keepDaysAfter: 10 })
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -103,7 +103,7 @@ test('a date never becomes earlier when a rule is shortened, turned off or delet
 })
 
 test('a push token and its creator fail with twenty-eight ways to destroy history', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const { uid: kept } = await rule(folder, { keepDaysAfter: 30, untaggedDays: 30 })
   const { uid: never } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['fixed'], immutable: true }))
   const { token, maker } = await pushTokenFor(folder, name)
@@ -186,7 +186,7 @@ test('a push token and its creator fail with twenty-eight ways to destroy histor
 })
 
 test('deleting a tag gives its digest a date, which the tag history shows', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   await rule(folder, { keepDaysAfter: 5 })
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -199,7 +199,7 @@ test('deleting a tag gives its digest a date, which the tag history shows', asyn
 })
 
 test('an immutable tag can be pushed once; the same digest, other tags and excluded tags are not affected', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { immutable: true, exceptTags: ['latest'] }))
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -223,7 +223,7 @@ test('an immutable tag can be pushed once; the same digest, other tags and exclu
 })
 
 test('only the allowed identities of a tag rule, and their push tokens, can update a tag', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const mover = await registry.seed.member(org.uid, roleUids.push)
   const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { tags: ['prod'], movers: [mover.uid] }))
   const client = await pushing()
@@ -254,7 +254,7 @@ test('only the allowed identities of a tag rule, and their push tokens, can upda
 })
 
 test('a hold protects a digest, or all digests that a tag has had, until it is released', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const client = await pushing()
   const one = await client.pushImage(name, 'v1')
   const two = await client.pushImage(name, 'v1')
@@ -277,7 +277,7 @@ test('a hold protects a digest, or all digests that a tag has had, until it is r
 })
 
 test('no request overrides a hold, whatever else protects the digest', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const { uid } = await rule(folder, { keepDaysAfter: 5, untaggedDays: 5 })
   assert.ok(uid)
   const client = await pushing()
@@ -294,7 +294,7 @@ test('no request overrides a hold, whatever else protects the digest', async () 
 })
 
 test('returns 403 for pulls of a quarantined digest, and serves it again after the release', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
   const mark = ok(
@@ -311,7 +311,7 @@ test('returns 403 for pulls of a quarantined digest, and serves it again after t
 })
 
 test('quarantine also blocks images and blobs that only a quarantined manifest uses, unless they have another tag or index', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const client = await pushing()
   const [bad, shared, tagged] = [
     await client.pushImage(name),
@@ -341,7 +341,7 @@ test('quarantine also blocks images and blobs that only a quarantined manifest u
 })
 
 test('a quarantine of a repository or folder applies only to it, also for parts of quarantined images', async () => {
-  const [here, beside] = [await place(), await place()]
+  const [here, beside] = [await createFolder(), await createFolder()]
   const client = await pushing()
   const image = await client.pushImage(here.name)
   const { config, layers } = (await client.ok(200, 'GET', `${here.name}/manifests/${image.digest}`)).body
@@ -382,7 +382,7 @@ test('a quarantine of a repository or folder applies only to it, also for parts 
 })
 
 test('a blob of a quarantined image cannot be mounted into another repository', async () => {
-  const [from, to] = [await place(), await place()]
+  const [from, to] = [await createFolder(), await createFolder()]
   const client = await pushing()
   const bad = await client.pushImage(from.name, 'v1')
   const { config, layers } = (await client.ok(200, 'GET', `${from.name}/manifests/${bad.digest}`)).body
@@ -396,7 +396,7 @@ test('a blob of a quarantined image cannot be mounted into another repository', 
 })
 
 test('a member who manages the rules can override a retention guarantee with a reason, which the audit log records', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const { uid } = await rule(folder, { forever: true })
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -418,7 +418,7 @@ test('a member who manages the rules can override a retention guarantee with a r
 })
 
 test('keeps the configured number of last digests of matching tags, whatever their date is', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   await rule(folder, { tags: ['v*'], keepLast: 2 })
   const client = await pushing()
   const images = []
@@ -429,7 +429,7 @@ test('keeps the configured number of last digests of matching tags, whatever the
 })
 
 test('without a rule, nothing is protected, and deleting a repository deletes all of its content', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
   const pulled = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
@@ -442,7 +442,7 @@ test('without a rule, nothing is protected, and deleting a repository deletes al
 })
 
 test('pulls show no end date for digests that are on hold, or that can be kept as last digests', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   await rule(folder, { keepDaysAfter: 5 })
   const client = await pushing()
   const left = async (tag: string): Promise<string> => {
@@ -470,7 +470,7 @@ test('pulls show no end date for digests that are on hold, or that can be kept a
 })
 
 test('pulls show the end date of a digest, and a warning in its last thirty days; tagged digests have no date', async () => {
-  const { folder, name } = await place()
+  const { folder, name } = await createFolder()
   await rule(folder, { keepDaysAfter: 40 })
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')

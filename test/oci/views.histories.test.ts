@@ -217,10 +217,10 @@ async function removeTag(scene: Scene, tag: string) {
 }
 
 async function quarantine({ repo, contents }: Scene, random: Random, digest: string) {
-  const place = oneOf(random, [registry.org.uid, repo.uid])
+  const scope = oneOf(random, [registry.org.uid, repo.uid])
   const api = await registry.as(operatorUid)
   const mark = { digest, reason: 'it mines coins' }
-  const { uid } = ok(await api.post(`/registry/v2/quarantined/${place}:quarantine`, mark))
+  const { uid } = ok(await api.post(`/registry/v2/quarantined/${scope}:quarantine`, mark))
   contents.quarantined.set(digest, uid)
 }
 

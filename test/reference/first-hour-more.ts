@@ -5,9 +5,9 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  createStorage,
   type Env,
   freeAddress,
-  makePlace,
   program,
   type Run,
   runProcess,
@@ -164,8 +164,8 @@ async function playTls(folder: string, env: Env, scheme: string): Promise<Run> {
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2']
   const made = spawnSync('openssl', ['req', '-x509', ...kind, ...name, '-out', certificate], { encoding: 'utf8' })
   if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`)
-  await using place = await makePlace()
-  const at = { args: ['--data', place.data], env: {} }
+  await using storage = await createStorage()
+  const at = { args: ['--data', storage.data], env: {} }
   await using server = await startProcess(at, { args: ['--tls-cert', certificate, '--tls-key', key] })
   const api = `${scheme}://${new URL(server.url).host}`
   return await runProcess(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
@@ -180,8 +180,8 @@ const wrongTls: Omit<Mistake, 'play'> = {
 }
 
 async function playHttpsToHttp(env: Env): Promise<Run> {
-  await using place = await makePlace()
-  const at = { args: ['--data', place.data], env: {} }
+  await using storage = await createStorage()
+  const at = { args: ['--data', storage.data], env: {} }
   await using server = await startProcess(at)
   const api = `https://${new URL(server.url).host}`
   return await runProcess(['images', 'list'], { env: { ...env, PINFOLD_API: api, PINFOLD_TOKEN: await tokenOf(at) } })
@@ -197,8 +197,11 @@ const proxied: Omit<Mistake, 'play'> = {
 
 /** Log of the server when docker asks it under the name of the proxy. */
 async function playProxied(env: Env): Promise<Run> {
-  await using place = await makePlace()
-  await using server = await startProcess({ args: ['--data', place.data], env }, { args: ['--listen', '127.0.0.1:0'] })
+  await using storage = await createStorage()
+  await using server = await startProcess(
+    { args: ['--data', storage.data], env },
+    { args: ['--listen', '127.0.0.1:0'] },
+  )
   const client = registryClient(server.url, undefined)
   await client.call('GET', '', { headers: { host: 'registry.example.com' } })
   server.kill('SIGTERM')
@@ -218,16 +221,16 @@ const restarted: Omit<Mistake, 'play'> = {
 
 /** A layer whose first half came before the restart goes on with its second one. */
 async function playRestart(env: Env): Promise<Run> {
-  await using place = await makePlace()
+  await using storage = await createStorage()
   const listen = new URL(`http://${await freeAddress()}`).host
-  const at = { args: ['--data', place.data], env }
+  const at = { args: ['--data', storage.data], env }
   const [first, second] = ['first half', 'second one']
   const lines: string[] = []
   let where = ''
   let token = ''
   {
     await using server = await startProcess(at, { listen })
-    await cli(env, 'orgs', 'create', 'acme', '--data', place.data)
+    await cli(env, 'orgs', 'create', 'acme', '--data', storage.data)
     token = await tokenOf(at, ['--audience', 'registry'])
     const client = registryClient(server.url, token)
     const begun = await client.ok(202, 'POST', 'acme/app/blobs/uploads/')

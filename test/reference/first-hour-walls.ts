@@ -2,7 +2,7 @@
 
 const then = '2dea214'
 
-/** Obstacles without an answer of the program, and the place of their solution. */
+/** Obstacles without an answer of the program, and where their solution is. */
 const walls: readonly (readonly [wall: string, was: string, now: string])[] = [
   [
     'The first push',

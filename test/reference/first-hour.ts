@@ -3,21 +3,21 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeHome } from '../support/fake-sts.ts'
-import { type Env, freeAddress, makePlace, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, type Env, freeAddress, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
 import { furtherMistakes, type Mistake } from './first-hour-more.ts'
 import { beforeOf, wallsOf } from './first-hour-walls.ts'
 import { playFirstScreen } from './first-screen.ts'
 
-await using place = await makePlace()
-await using server = await startProcess({ args: ['--data', place.data], env: {} })
-await using other = await makePlace()
+await using storage = await createStorage()
+await using server = await startProcess({ args: ['--data', storage.data], env: {} })
+await using other = await createStorage()
 await using otherServer = await startProcess({ args: ['--data', other.data], env: {} })
 using home = makeHome()
 const [host, url] = [new URL(server.url).host, server.url]
 const nobody = home.env
 const away = `http://${await freeAddress()}`
 const otherToken = await tokenOf({ args: ['--data', other.data], env: {} })
-const at = ['--data', place.data]
+const at = ['--data', storage.data]
 const cli = (args: readonly string[], env: Env = {}) => runProcess(args, { env: { ...nobody, ...env } })
 const asOperator = (...args: string[]) => cli([...args, ...at])
 const good = async (...args: string[]) => assert.equal((await asOperator(...args)).code, 0, args.join(' '))
@@ -28,7 +28,7 @@ await good('repos', 'create', 'acme/app')
 const made = ['--identity-issuer', 'https://ci.example', '--subject', 'x', '--role', 'viewer', '-o', 'id']
 const uid = (await asOperator('identities', 'create', 'ci', '--in', 'acme', ...made)).stdout.trim()
 const viewer = await tokenOf({ args: at, env: {} }, ['--identity', uid])
-const file = join(place.data, 'file')
+const file = join(storage.data, 'file')
 writeFileSync(file, '')
 
 const operator = (title: string, words: string, code: number, says: RegExp, next: RegExp): Mistake => {
@@ -63,7 +63,7 @@ const postgres = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
 const mistakes: readonly Mistake[] = [
   command(
     'The port is taken',
-    `serve --data ${join(place.data, 'second')} --listen ${host}`,
+    `serve --data ${join(storage.data, 'second')} --listen ${host}`,
     { PINFOLD_LOG_LEVEL: 'warn' },
     1,
     /another program listens/,
@@ -71,7 +71,7 @@ const mistakes: readonly Mistake[] = [
   ),
   command(
     'Two servers on one folder',
-    `serve --data ${place.data} --listen 127.0.0.1:0`,
+    `serve --data ${storage.data} --listen 127.0.0.1:0`,
     {},
     1,
     /another server uses the data folder/,
@@ -114,7 +114,7 @@ const mistakes: readonly Mistake[] = [
   ),
   command(
     'A wrong data folder',
-    `orgs list --data ${join(place.data, 'typo')}`,
+    `orgs list --data ${join(storage.data, 'typo')}`,
     {},
     69,
     /no server has used/,
@@ -233,7 +233,7 @@ console.log(`${all.length} mistakes`)
 /** Replaces names, ports and times that differ from run to run. */
 function neutral(text: string): string {
   return text
-    .replaceAll(place.data, 'data')
+    .replaceAll(storage.data, 'data')
     .replaceAll(other.data, 'other')
     .replaceAll(host, '127.0.0.1:8080')
     .replaceAll(away, 'http://127.0.0.1:8082')

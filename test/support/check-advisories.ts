@@ -8,7 +8,7 @@ const columns = ['advisory_id', 'artifact_name', 'create_time', 'update_time', '
 const rare = [1, 2]
 
 /** Scopes that count a row: the whole server, each group above it, and its direct parent. */
-function placesOf(uid: string): string[] {
+function scopesOf(uid: string): string[] {
   const segments = uid.split('/')
   const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
   return ['/', ...above, `${above.at(-1)}:`]
@@ -18,21 +18,23 @@ export async function checkAdvisories({ app: { db } }: Pick<Pinfold, 'app'>): Pr
   const advisories = await db.all<Json>(sql`SELECT * FROM advisories`)
   const expected = advisories.flatMap((one) =>
     columns.flatMap((column) => {
-      return placesOf(one.uid).map((place) => JSON.stringify([`advisories.${column}`, place, one[column], one.uid]))
+      return scopesOf(one.uid).map((scope) => JSON.stringify([`advisories.${column}`, scope, one[column], one.uid]))
     }),
   )
-  const keys = await db.all<Json>(sql`SELECT list, place, value, uid FROM list_keys WHERE list LIKE 'advisories.%'`)
+  const keys = await db.all<Json>(
+    sql`SELECT list, place AS scope, value, uid FROM list_keys WHERE list LIKE 'advisories.%'`,
+  )
   assert.deepEqual(
-    keys.map(({ list, place, value, uid }) => JSON.stringify([list, place, value, uid])).sort(),
+    keys.map(({ list, scope, value, uid }) => JSON.stringify([list, scope, value, uid])).sort(),
     expected.sort(),
   )
 
   const totals = await db.all<Json>(
-    sql`SELECT place, sum(total) AS total FROM list_counts WHERE kind = 'advisories' GROUP BY place`,
+    sql`SELECT place AS scope, sum(total) AS total FROM list_counts WHERE kind = 'advisories' GROUP BY place`,
   )
   assert.deepEqual(
-    countsOf(totals.map(({ place, total }) => [place, total])),
-    tally(advisories.flatMap(({ uid }) => placesOf(uid))),
+    countsOf(totals.map(({ scope, total }) => [scope, total])),
+    tally(advisories.flatMap(({ uid }) => scopesOf(uid))),
   )
 
   const uids = new Set(advisories.map(({ uid }) => uid))
@@ -43,10 +45,10 @@ export async function checkAdvisories({ app: { db } }: Pick<Pinfold, 'app'>): Pr
   for (const { uid } of postings) assert.ok(uids.has(uid), `${uid} is gone, and is found all the same`)
   const counted = postings.filter(({ facet }) => !rare.includes(Number(facet)))
   const counts = await db.all<Json>(sql`
-    SELECT term_id AS term, place, sum(total) AS total FROM advisory_term_counts WHERE term_id > 0 GROUP BY term_id, place`)
+    SELECT term_id AS term, place AS scope, sum(total) AS total FROM advisory_term_counts WHERE term_id > 0 GROUP BY term_id, place`)
   assert.deepEqual(
-    countsOf(counts.map(({ term, place, total }) => [`${term} ${place}`, total])),
-    tally(counted.flatMap(({ uid, term }) => placesOf(uid).map((place) => `${term} ${place}`))),
+    countsOf(counts.map(({ term, scope, total }) => [`${term} ${scope}`, total])),
+    tally(counted.flatMap(({ uid, term }) => scopesOf(uid).map((scope) => `${term} ${scope}`))),
   )
 }
 

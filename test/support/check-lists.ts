@@ -8,7 +8,7 @@ import { auditKind, deletedKind, kinds, type Node, nodesOf, rareKinds } from './
  * Scopes that count a row, as in `src/db/listing.ts` but written independently: the whole server, each group above it, and its
  * direct parent.
  */
-function placesOf(uid: string): string[] {
+function scopesOf(uid: string): string[] {
   const segments = uid.split('/')
   const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
   return ['/', ...above, `${above.at(-1) ?? '/'}:`]
@@ -25,11 +25,11 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
       if (['groups', 'identity_providers'].includes(kind.table)) parents.add(node.uid)
       const outlives = kind === auditKind || kind === deletedKind || kind.table === 'groups'
       assert.ok(outlives || !node.uid.includes('/') || parents.has(node.parent_uid!), 'has no parent')
-      for (const place of placesOf(node.uid)) {
-        totals.set(`${kind.table} ${place}`, (totals.get(`${kind.table} ${place}`) ?? 0) + 1)
+      for (const scope of scopesOf(node.uid)) {
+        totals.set(`${kind.table} ${scope}`, (totals.get(`${kind.table} ${scope}`) ?? 0) + 1)
         for (const column of new Set(Object.values(kind.orders))) {
           if (column === 'uid') continue
-          keys.add(JSON.stringify([`${kind.table}.${column}`, place, node[column], node.uid, Number(node.id)]))
+          keys.add(JSON.stringify([`${kind.table}.${column}`, scope, node[column], node.uid, Number(node.id)]))
         }
       }
     }
@@ -37,10 +37,10 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
   for (const tag of await app.db.all<Node & { id: number; shape: number }>(sql`SELECT * FROM tags`)) {
     const kind = `tags.${tag.shape}`
     // A tag has no children, so its repository is its only scope of this kind.
-    for (const place of placesOf(tag.uid).filter((one) => !one.endsWith(':'))) {
-      totals.set(`${kind} ${place}`, (totals.get(`${kind} ${place}`) ?? 0) + 1)
+    for (const scope of scopesOf(tag.uid).filter((one) => !one.endsWith(':'))) {
+      totals.set(`${kind} ${scope}`, (totals.get(`${kind} ${scope}`) ?? 0) + 1)
       for (const column of ['name', 'digest', 'create_time', 'update_time']) {
-        keys.add(JSON.stringify([`${kind}.${column}`, place, tag[column], tag.uid, Number(tag.id)]))
+        keys.add(JSON.stringify([`${kind}.${column}`, scope, tag[column], tag.uid, Number(tag.id)]))
       }
     }
   }
@@ -49,18 +49,20 @@ export async function checkLists({ app }: Pinfold): Promise<void> {
 
   type Key = { list: string; place: string; value: string; uid: string; id: number }
   const keyed = await app.db.all<Key>(sql`SELECT * FROM list_keys WHERE list NOT LIKE 'audit_log.by %'`)
-  const found = keyed.map(({ list, place, value, uid, id }) => JSON.stringify([list, place, value, uid, Number(id)]))
+  const found = keyed.map(({ list, place: scope, value, uid, id }) =>
+    JSON.stringify([list, scope, value, uid, Number(id)]),
+  )
   assert.deepEqual([...found].sort(), [...keys].sort())
 
-  type Count = { kind: string; place: string; total: number }
+  type Count = { kind: string; scope: string; total: number }
   const counted = await app.db.all<Count>(sql`
-    SELECT kind, place, CAST(sum(total) AS INTEGER) AS total FROM list_counts GROUP BY kind, place`)
+    SELECT kind, place AS scope, CAST(sum(total) AS INTEGER) AS total FROM list_counts GROUP BY kind, place`)
   const declared = new Set(app.resources.flatMap((one) => one.kinds))
   assert.deepEqual(
     counted.filter(({ kind }) => !declared.has(kind)),
     [],
     'no resource has this kind',
   )
-  const entries = counted.map(({ kind, place, total }) => [`${kind} ${place}`, total] as const)
+  const entries = counted.map(({ kind, scope, total }) => [`${kind} ${scope}`, total] as const)
   assert.deepEqual(new Map(entries.filter(([, total]) => total !== 0)), totals)
 }

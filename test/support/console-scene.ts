@@ -201,13 +201,13 @@ async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled)
   await expectMade(
     operator.post(`/registry/v2/riskAcceptances/${org}`, { vulnerability: 'CVE-2024-1', reason, expireTime }),
   )
-  for (const [place, kind] of [
+  for (const [scope, kind] of [
     [org, 'ecdsa'],
     [repo, 'ed25519'],
   ] as const) {
     const publicKey = pemOf(keysOf[kind]!())
     const signer = { name: `the ${kind} key`, publicKey, reason, expireTime }
-    await expectMade(operator.post(`/registry/v2/vexSigners/${place}`, signer))
+    await expectMade(operator.post(`/registry/v2/vexSigners/${scope}`, signer))
   }
   const exception = await expectMade(
     operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }),

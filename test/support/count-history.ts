@@ -22,7 +22,7 @@ const oneOf = 10
 export type Days = { tags: number; days: number; packages: number; names: number }
 
 /** Repository of the history, a client that pushes at a given time, and the clock of the server. */
-export type Place = {
+export type HistoryServer = {
   app: App
   repo: { uid: string; path: string }
   setTime(time: string): void
@@ -35,8 +35,12 @@ export const tagOf = (i: number): string => `tag-${i}`
  * Creates the history from a day on. At eight o'clock each day, the source is read, each tag moves, and one package of its image
  * gets a newer version.
  */
-export async function makeDays(place: Place, first: string, { tags, days, packages, names }: Days): Promise<void> {
-  const { app, repo, setTime, pusher } = place
+export async function makeDays(
+  server: HistoryServer,
+  first: string,
+  { tags, days, packages, names }: Days,
+): Promise<void> {
+  const { app, repo, setTime, pusher } = server
   const noon = (day: number) => new Date(Date.parse(`${first}T08:00:00Z`) + day * dayMs).toISOString()
   setTime(noon(0))
   const numbers = await makePackages(app, names)

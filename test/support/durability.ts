@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { openDb } from '#db/open.ts'
 import { raw, sql } from '#db/sql.ts'
 import { type Client, clientOf, type Json } from './pinfold.ts'
-import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
+import { freeAddress, type Process, startProcess, type TestStorage, tokenOf } from './process.ts'
 
 const kinds = {
   repos: { path: '/registry/v2/repos', event: 'dev.pinfold.api.platform.registry.repo', orders: ['uid', 'name'] },
@@ -35,7 +35,7 @@ export type Tally = {
 
 /** Kills a server during `writes` concurrent writes, `rounds` times on the same database. Checks the database after each kill. */
 export async function killRounds(
-  place: Place,
+  storage: TestStorage,
   rounds: number,
   writes: number,
   report: (round: number, tally: Tally) => void = () => {},
@@ -45,14 +45,14 @@ export async function killRounds(
   let group = ''
   const listen = await freeAddress()
   for (let round = 1; round <= rounds; round++) {
-    await using server = await startProcess(place, { listen })
-    const client = clientOf(server.url, await tokenOf(place))
+    await using server = await startProcess(storage, { listen })
+    const client = clientOf(server.url, await tokenOf(storage))
     if (group === '') group = (await client.post('/iam/v2/groups/', { name: 'acme' })).body.uid as string
     const tally = await writeAndKill(server, client, group, entries, round, writes)
-    await place.settled()
+    await storage.settled()
 
-    await using again = await startProcess(place, { listen })
-    tally.happened = await check(place, clientOf(again.url, await tokenOf(place)), group, entries)
+    await using again = await startProcess(storage, { listen })
+    tally.happened = await check(storage, clientOf(again.url, await tokenOf(storage)), group, entries)
     tally.resources = [...entries.values()].filter((entry) => entry.state).length
     report(round, tally)
     for (const key of ['sent', 'acknowledged', 'refused', 'doubtful', 'happened'] as const) sum[key] += tally[key]
@@ -127,7 +127,12 @@ function apply(entry: Entry, verb: Verb, state: Json | undefined): void {
  * Checks that every acknowledged write is stored, and every write without an answer completely or not at all. Returns how many of
  * the latter had happened.
  */
-async function check(place: Place, client: Client, group: string, entries: Map<string, Entry>): Promise<number> {
+async function check(
+  storage: TestStorage,
+  client: Client,
+  group: string,
+  entries: Map<string, Entry>,
+): Promise<number> {
   let happened = 0
   for (const kind of Object.keys(kinds) as Kind[]) {
     const found = await everything(client, group, kind)
@@ -144,7 +149,7 @@ async function check(place: Place, client: Client, group: string, entries: Map<s
     }
     assert.deepEqual([...found.keys()], [], 'there are resources that nobody asked for')
   }
-  await checkEvents(place, entries)
+  await checkEvents(storage, entries)
   return happened
 }
 
@@ -178,9 +183,9 @@ async function everything(client: Client, group: string, kind: Kind): Promise<Ma
 }
 
 /** Checks that each change has exactly one event, which contains the state of the resource, and that no other events exist. */
-async function checkEvents(place: Place, entries: Map<string, Entry>): Promise<void> {
+async function checkEvents(storage: TestStorage, entries: Map<string, Entry>): Promise<void> {
   await using closing = new AsyncDisposableStack()
-  const db = closing.adopt(await openDb({ database: place.database, file: `${place.data}/pinfold.db` }), (open) =>
+  const db = closing.adopt(await openDb({ database: storage.database, file: `${storage.data}/pinfold.db` }), (open) =>
     open.close(),
   )
   if (db.engine === 'sqlite') assert.deepEqual(await db.all(raw('PRAGMA integrity_check')), [{ integrity_check: 'ok' }])

@@ -9,19 +9,20 @@ import type { Json } from './pinfold.ts'
  * Methods that the contract declares unscoped, since their scope may be empty or a built-in role. With a scope, they need the
  * permission there.
  */
-const placeOfUnscoped: Record<string, string> = {
+const optionalScopes: Record<string, string> = {
   'GroupsService.CreateGroup': 'parent',
   'RolesService.GetRole': 'uid',
   'Groups.Create': 'parent',
   'GroupInvites.CreateWithGroup': 'group',
 }
-export const placeOf = (desc: DescMethod): string | undefined => placeOfUnscoped[`${desc.parent.name}.${desc.name}`]
+export const optionalScopeOf = (desc: DescMethod): string | undefined =>
+  optionalScopes[`${desc.parent.name}.${desc.name}`]
 
 /** Request field that names the scope, as a path of proto names; empty for methods without a scope. */
 export function scopeFieldOf(desc: DescMethod): string[] {
   const field =
     desc.input.fields.find((one) => hasOption(one, iam_scope)) ??
-    desc.input.fields.find((one) => one.name === placeOf(desc))
+    desc.input.fields.find((one) => one.name === optionalScopeOf(desc))
   if (!field) return []
   return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
 }
@@ -37,15 +38,13 @@ export function bindingsOf(desc: DescMethod): { verb: string; path: string; body
 }
 
 /** Requests of a method for a scope, with only the required fields. */
-export function restCalls(desc: DescMethod, place: string): { verb: string; path: string; body: Json | undefined }[] {
+export function restCalls(desc: DescMethod, uid: string): { verb: string; path: string; body: Json | undefined }[] {
   return bindingsOf(desc).map(({ verb, path: template, body }) => {
     const scope = scopeFieldOf(desc).join('.')
-    const path = template.replace(/\{([\w.]+)[^}]*\}/g, (_, field: string) =>
-      field === scope ? place : 'a'.repeat(40),
-    )
+    const path = template.replace(/\{([\w.]+)[^}]*\}/g, (_, field: string) => (field === scope ? uid : 'a'.repeat(40)))
     const elsewhere = scope !== '' && !template.includes(`{${scope}`)
-    if (body === '') return { verb, path: elsewhere ? `${path}?${scope}=${place}` : path, body: undefined }
-    return { verb, path, body: body === '*' && elsewhere ? { [scope]: place } : emptyBody(desc, body) }
+    if (body === '') return { verb, path: elsewhere ? `${path}?${scope}=${uid}` : path, body: undefined }
+    return { verb, path, body: body === '*' && elsewhere ? { [scope]: uid } : emptyBody(desc, body) }
   })
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Env, type Place, project, runProcess } from './process.ts'
+import { type Env, project, runProcess, type TestStorage } from './process.ts'
 
 /** Shell blocks of a page, or of one of its sections. */
 export function blocksOf(page: string, section?: string): string[] {
@@ -24,7 +24,7 @@ export async function missing(...clients: string[]): Promise<string[]> {
  */
 export async function paste(
   blocks: readonly string[],
-  place: Place,
+  storage: TestStorage,
   hosts: Env,
   { quiet = true, env: more = {} }: { quiet?: boolean; env?: Env } = {},
 ): Promise<string[][]> {
@@ -33,9 +33,11 @@ export async function paste(
     blocks.map((block) => `${block.includes('date -u') ? 'sleep 1\n' : ''}${block}echo --- >&2; echo ---\n`).join(''),
   )
   const api = hosts['127.0.0.1:8080']
-  const named = place.database ? { PINFOLD_DATABASE: place.database, ...(api && { PINFOLD_API: `http://${api}` }) } : {}
-  const env = { ...place.env, ...named, ...more }
-  const args = ['-euc', script.replaceAll('--data data', `--data ${place.data}`)]
+  const named = storage.database
+    ? { PINFOLD_DATABASE: storage.database, ...(api && { PINFOLD_API: `http://${api}` }) }
+    : {}
+  const env = { ...storage.env, ...named, ...more }
+  const args = ['-euc', script.replaceAll('--data data', `--data ${storage.data}`)]
   const { code, stdout, stderr } = await runProcess(args, { command: 'sh', env })
   assert.equal(code, 0, stdout + stderr)
   if (quiet) assert.equal(stderr.replaceAll('---\n', ''), '')

@@ -95,7 +95,7 @@ export async function startPinfold(
 
   const tokenFor = (subject: string, options: TokenOptions = {}) => {
     const narrowing =
-      options.cap && new Map(Object.entries(options.cap).map(([place, numbers]) => [place, maskOf(numbers)]))
+      options.cap && new Map(Object.entries(options.cap).map(([scope, numbers]) => [scope, maskOf(numbers)]))
     return signAccessToken(app.keyring, {
       issuer: options.issuer ?? url,
       subject,

@@ -19,7 +19,7 @@ export const project = fileURLToPath(new URL('../..', import.meta.url))
 export const program = join(project, 'bin/pinfold')
 
 /** Creates a data folder and, on PostgreSQL, a schema. Commands with `args` and `env` use them. */
-export async function makePlace() {
+export async function createStorage() {
   const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const schema = `t_${randomBytes(8).toString('hex')}`
   const server = pooler ? await pooledDatabase(schema) : process.env.PINFOLD_TEST_DATABASE
@@ -75,9 +75,9 @@ export async function makePlace() {
   }
 }
 
-export type Place = Awaited<ReturnType<typeof makePlace>>
+export type TestStorage = Awaited<ReturnType<typeof createStorage>>
 /** Arguments and environment with which a command uses this database and this data folder. */
-export type Where = Pick<Place, 'args' | 'env'>
+export type Where = Pick<TestStorage, 'args' | 'env'>
 
 /** The environment of this process, without settings other than the given ones. */
 export function cleanEnv(env: Env = {}): Env {
@@ -110,7 +110,7 @@ export async function runProcess(
 
 /** Starts a server on a free port. Resolves once the server prints that it is ready. */
 export async function startProcess(
-  place: Where,
+  storage: Where,
   {
     args = [],
     env = {},
@@ -120,10 +120,10 @@ export async function startProcess(
   }: { args?: readonly string[]; env?: Env; listen?: string; lead?: readonly string[]; mayReject?: boolean } = {},
 ) {
   // `lead` is a program that starts the server, for example in a separate network.
-  const [command, ...words] = [...lead, program, 'serve', ...place.args, '--listen', listen, ...args]
+  const [command, ...words] = [...lead, program, 'serve', ...storage.args, '--listen', listen, ...args]
   const child = spawn(command!, words, {
     cwd: project,
-    env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...place.env, ...env }),
+    env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...storage.env, ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = collect(child)
@@ -153,19 +153,19 @@ export async function startProcess(
 export type Process = Awaited<ReturnType<typeof startProcess>>
 
 /** Token that `bin/pinfold token` prints. */
-export async function tokenOf(place: Where, args: readonly string[] = []): Promise<string> {
-  const { code, stdout, stderr } = await run(['token', ...place.args, ...args], { env: place.env })
+export async function tokenOf(storage: Where, args: readonly string[] = []): Promise<string> {
+  const { code, stdout, stderr } = await run(['token', ...storage.args, ...args], { env: storage.env })
   if (code !== 0) throw new Error(`no token: ${stderr}`)
   return stdout.trim()
 }
 
 /** Token for a run of several hours. Gets a new token before the current one expires, and retries if that fails. */
-export function lastingToken(place: Where, args: readonly string[] = []): () => Promise<string> {
+export function lastingToken(storage: Where, args: readonly string[] = []): () => Promise<string> {
   let last: { token: Promise<string>; since: number } | undefined
   return () => {
     const former = last
     if (former && performance.now() - former.since <= 20 * 60_000) return former.token
-    const token = tokenOf(place, args)
+    const token = tokenOf(storage, args)
     last = { token, since: performance.now() }
     if (!former) return token
     last.token = token.catch(() => {

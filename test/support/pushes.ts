@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { openDb } from '#db/open.ts'
 import { raw, sql } from '#db/sql.ts'
 import { clientOf } from './pinfold.ts'
-import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
+import { freeAddress, type Process, startProcess, type TestStorage, tokenOf } from './process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from './registry.ts'
 
 /** `startMs` is the time of the slowest start after a kill. */
@@ -26,7 +26,7 @@ const repos = ['acme/one', 'acme/two', 'acme/three']
 
 /** Kills a server during `pushes` concurrent pushes, `rounds` times on the same data. Checks the data after each kill. */
 export async function killPushes(
-  place: Place,
+  storage: TestStorage,
   rounds: number,
   pushes: number,
   report: (round: number, tally: PushTally) => void = () => {},
@@ -36,18 +36,18 @@ export async function killPushes(
   // All servers of a database must have the same URL.
   const listen = await freeAddress()
   for (let round = 1; round <= rounds; round++) {
-    await using server = await startProcess(place, { listen })
-    if (round === 1) await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'acme' })
-    const tally = await pushAndKill(server, await clientAt(server, place), told, round, pushes)
-    await place.settled()
+    await using server = await startProcess(storage, { listen })
+    if (round === 1) await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
+    const tally = await pushAndKill(server, await clientAt(server, storage), told, round, pushes)
+    await storage.settled()
 
     const began = performance.now()
-    await using again = await startProcess(place, { listen })
+    await using again = await startProcess(storage, { listen })
     tally.startMs = performance.now() - began
-    tally.happened = await check(await clientAt(again, place), told)
+    tally.happened = await check(await clientAt(again, storage), told)
     again.kill('SIGTERM')
     await again.exited
-    tally.blobs = await checkStore(place)
+    tally.blobs = await checkStore(storage)
     report(round, tally)
     for (const key of ['sent', 'acknowledged', 'cut', 'happened'] as const) sum[key] += tally[key]
     sum.blobs = tally.blobs
@@ -56,8 +56,8 @@ export async function killPushes(
   return sum
 }
 
-async function clientAt(server: Process, place: Place): Promise<RegistryClient> {
-  return registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
+async function clientAt(server: Process, storage: TestStorage): Promise<RegistryClient> {
+  return registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
 }
 
 async function pushAndKill(server: Process, client: RegistryClient, told: Told, round: number, pushes: number) {
@@ -146,11 +146,11 @@ async function check(client: RegistryClient, told: Told): Promise<number> {
 
 /** Checks that every blob has a file with its content, and every manifest all of its blobs. Returns the number of blobs. */
 export async function checkStore(
-  place: Place,
-  fileOf = (location: string) => join(place.data, 'blobs', location),
+  storage: TestStorage,
+  fileOf = (location: string) => join(storage.data, 'blobs', location),
 ): Promise<number> {
   await using closing = new AsyncDisposableStack()
-  const opened = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  const opened = await openDb({ database: storage.database, file: join(storage.data, 'pinfold.db') })
   const db = closing.adopt(opened, (open) => open.close())
   if (db.engine === 'sqlite') assert.deepEqual(await db.all(raw('PRAGMA integrity_check')), [{ integrity_check: 'ok' }])
   const blobs = await db.all<{ digest: string; size: number; location: string }>(sql`

@@ -4,7 +4,7 @@ import { type Client, type Json, roleUids } from './pinfold.ts'
 import { type RegistryClient, startRegistry } from './registry.ts'
 
 /** Uids of a folder and of a repository in it, and the repository's name for pushes. */
-export type Place = { folder: string; repo: string; name: string }
+export type TestRepo = { folder: string; repo: string; name: string }
 
 export async function startPromises() {
   const clock = { now: Date.parse('2026-05-01T10:00:00.000Z') }
@@ -20,7 +20,7 @@ export async function startPromises() {
     clock,
     owner,
     pushing,
-    async place(): Promise<Place> {
+    async createRepo(): Promise<TestRepo> {
       const api = await owner()
       const folder: string = ok(await api.post(`/iam/v2/groups/${org.uid}`, { name: `g${++made}` })).uid
       const repo: string = ok(await api.post(`/registry/v2/repos/${folder}`, { name: 'app' })).uid

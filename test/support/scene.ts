@@ -6,7 +6,7 @@ export async function startScene(settings: Parameters<typeof startPinfold>[0] = 
   const pinfold = await startPinfold(settings)
   const { as, seed } = pinfold
   const org = await seed.group('', named)
-  const member = async (role: string, place: string = org.uid) => as((await seed.member(place, role)).uid)
+  const member = async (role: string, scope: string = org.uid) => as((await seed.member(scope, role)).uid)
   return {
     pinfold,
     operator: pinfold.operator,

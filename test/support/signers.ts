@@ -60,16 +60,16 @@ export class SignedImages {
     return ok(await this.owner.get(`${this.at(digest)}/scanReports`)).reports
   }
 
-  trust(keys: Keys, more: Json = {}, place = this.repo, client = this.owner) {
-    return client.post(`/registry/v2/vexSigners/${place}`, {
+  trust(keys: Keys, more: Json = {}, scope = this.repo, client = this.owner) {
+    return client.post(`/registry/v2/vexSigners/${scope}`, {
       ...{ name: 'Acme security', publicKey: pemOf(keys), reason: 'they build it' },
       ...{ expireTime: new Date(this.#clock.now.getTime() + 30 * 86_400_000).toISOString(), ...more },
     })
   }
 
   /** Trusts a signer. The server then reads the existing documents again. */
-  async trusted(keys: Keys, more: Json = {}, place = this.repo): Promise<Json> {
-    const made = ok(await this.trust(keys, more, place))
+  async trusted(keys: Keys, more: Json = {}, scope = this.repo): Promise<Json> {
+    const made = ok(await this.trust(keys, more, scope))
     await this.readAll()
     return made
   }

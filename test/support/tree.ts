@@ -71,16 +71,16 @@ export async function plantTree(
   { seed }: Pinfold,
   perGroup: { repos: number; others: number },
 ): Promise<Record<string, string>> {
-  const places: Record<string, string> = {}
+  const groupUids: Record<string, string> = {}
   for (const path of ['a', 'b', 'a/one', 'a/two', 'b/one', 'a/one/deep']) {
-    const above = path.includes('/') ? places[path.slice(0, path.lastIndexOf('/'))]! : ''
-    places[path] = (await seed.group(above, { name: `group ${path.at(-1)}` })).uid
+    const above = path.includes('/') ? groupUids[path.slice(0, path.lastIndexOf('/'))]! : ''
+    groupUids[path] = (await seed.group(above, { name: `group ${path.at(-1)}` })).uid
   }
   const roles = [roleUids.viewer, roleUids.console_viewer]
   const times = (count: number, plant: (i: number) => Promise<unknown>) =>
     Array.from({ length: count }, (_, i) => plant(i))
   // All groups have resources with the same names, so lists in the order of names have ties.
-  const plantings = Object.values(places).flatMap((group) => [
+  const plantings = Object.values(groupUids).flatMap((group) => [
     ...times(perGroup.repos, (i) => seed.repo(group, { name: `node${i}` })),
     ...times(perGroup.others, (i) => seed.role(group, ['repo.list'], { name: `node${i}` })),
     ...times(perGroup.others, async (i) => {
@@ -89,7 +89,7 @@ export async function plantTree(
     }),
   ])
   await Promise.all(plantings)
-  return places
+  return groupUids
 }
 
 /** Reads all pages of a list. `between` runs after each page. */

@@ -26,7 +26,7 @@ type World = { pinfold: Pinfold; organization: string; digest: string; there: Ma
 
 const textOf = (random: Random, word: string) => `${word} ${random.below(1000)}`
 const uidsOf = (world: World, kind: string) => [...(world.there.get(kind) ?? [])].sort()
-const places = (world: World) => [world.organization, ...uidsOf(world, 'groups')]
+const groupsOf = (world: World) => [world.organization, ...uidsOf(world, 'groups')]
 const same = (body: Json) => body
 const byName = ({ uid, id, name, description }: Json) => ({ id: uid ?? id, name, description })
 
@@ -45,7 +45,7 @@ const kinds: readonly Kind[] = [
     name: 'roles',
     v1: { path: '/iam/v1/roles', create: same, update: 'PUT' },
     v2: { path: '/iam/v2/roles', member: 'roles' },
-    parents: places,
+    parents: groupsOf,
     body: (world, random) => ({
       name: `r${world.made++}`,
       description: textOf(random, 'role'),
@@ -59,7 +59,7 @@ const kinds: readonly Kind[] = [
     name: 'identities',
     v1: { path: '/iam/v1/identities', create: same, update: 'PUT' },
     v2: { path: '/iam/v2/identities', member: 'identities' },
-    parents: places,
+    parents: groupsOf,
     body: (world, random) => ({
       name: `i${world.made++}`,
       description: textOf(random, 'identity'),
@@ -73,7 +73,7 @@ const kinds: readonly Kind[] = [
     name: 'bindings',
     v1: { path: '/iam/v1/rolebindings', create: same },
     v2: { path: '/iam/v2/roleBindings', member: 'roleBindings' },
-    parents: places,
+    parents: groupsOf,
     body: (world, random) => ({
       identityUid: oneOf(random, uidsOf(world, 'identities')),
       roleUid: oneOf(random, uidsOf(world, 'roles')),
@@ -90,7 +90,7 @@ const kinds: readonly Kind[] = [
     name: 'repos',
     v1: { path: '/registry/v1/repos', create: same, update: 'PUT' },
     v2: { path: '/registry/v2/repos', member: 'repos' },
-    parents: places,
+    parents: groupsOf,
     body: (world, random) => ({ name: `p${world.made++}`, description: textOf(random, 'repo') }),
     toV1: same,
     seen: byName,
@@ -114,7 +114,7 @@ const kinds: readonly Kind[] = [
     name: 'subscriptions',
     v1: { path: '/events/v1/subscriptions', create: same },
     v2: { path: '/events/v2/subscriptions', member: 'subscriptions' },
-    parents: places,
+    parents: groupsOf,
     body: (_, random) => ({ sink: `https://hooks.example.com/${random.below(1000)}` }),
     toV1: same,
     seen: ({ uid, id, sink }) => ({ id: uid ?? id, sink }),

@@ -9,10 +9,10 @@ export function zipOf(entries: Record<string, string | Uint8Array>, claims: Reco
     const packed = deflateRawSync(content)
     const fields = fieldsOf(content, packed, name, claims[name])
     const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), fields, Buffer.from(name), packed])
-    const place = Buffer.alloc(14)
-    place.writeUInt32LE(offset, 10)
+    const location = Buffer.alloc(14)
+    location.writeUInt32LE(offset, 10)
     const made = Buffer.from([20, 0])
-    directory.push(Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), made, fields, place, Buffer.from(name)]))
+    directory.push(Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), made, fields, location, Buffer.from(name)]))
     parts.push(local)
     offset += local.length
   }

@@ -7,7 +7,7 @@ import type { People } from './scene.ts'
 const named = ['name', 'name desc', 'created_at', 'updated_at desc', 'uid']
 const timed = ['created_at desc', 'updated_at', 'uid desc']
 
-/** Every list with places, and the orders that it has. */
+/** Lists that can be limited to a scope, each with its orders. */
 const lists: Record<string, readonly string[]> = {
   '/iam/v2/groups': named,
   '/iam/v2/identities': named,
@@ -28,10 +28,10 @@ const lists: Record<string, readonly string[]> = {
 export async function namesOf(api: Client, people: People, text: string): Promise<Record<string, string>> {
   const { groups } = (await api.get('/iam/v2/groups?page_size=200')).body
   const { repos } = (await api.get('/registry/v2/repos?page_size=200')).body
-  const places = [...groups, ...repos].map(({ uid, name }: Json) => [`${pathOf(groups, uid)}${name}`, uid])
+  const scopes = [...groups, ...repos].map(({ uid, name }: Json) => [`${pathOf(groups, uid)}${name}`, uid])
   const digests = new Set(text.match(/sha256:[0-9a-f]{64}/g))
   const shortened = [...digests].map((digest) => [digest.slice(0, 'sha256:'.length + 8), digest])
-  return Object.fromEntries([...places, ...Object.entries(people.callers), ...shortened])
+  return Object.fromEntries([...scopes, ...Object.entries(people.callers), ...shortened])
 }
 
 /** Requests to send to a server, by section. Their paths are found through the lists of the API and the manifests of the registry. */
@@ -122,8 +122,8 @@ async function described(
   ]
 }
 
-function listsAt(places: readonly string[]): string[] {
-  const [org, folder, repo] = places
+function listsAt(scopes: readonly string[]): string[] {
+  const [org, folder, repo] = scopes
   return Object.entries(lists).flatMap(([path, orders]) => [
     ...orders.map((order) => `operator GET ${path}?order_by=${encodeURIComponent(order)}&page_size=7`),
     `operator GET ${path}?uidp.in_root=true`,

@@ -1,23 +1,23 @@
 // `bin/pinfold-node test/upgrades/record.ts NAME` records a release on the engine at hand, see README.md.
 import assert from 'node:assert/strict'
 import { operatorUid } from '#issuer/access-token.ts'
-import { makePlace } from '../support/process.ts'
+import { createStorage } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 import { type Answers, askAll, type Questions } from './ask.ts'
 import { differencesOf } from './compare.ts'
 import { openCopy } from './open.ts'
 import { namesOf, questionsOf } from './questions.ts'
-import { copyOf, packPlace, type Release, readRelease, writeRelease } from './release.ts'
+import { copyOf, packStorage, type Release, readRelease, writeRelease } from './release.ts'
 import { fill, settings } from './scene.ts'
 
 const [name] = process.argv.slice(2)
 if (name === undefined || !/^[a-z0-9][a-z0-9.-]*$/.test(name)) throw new Error('name the release, such as 0.2.0')
 
 async function record(): Promise<Release> {
-  await using place = await makePlace()
-  const people = await fill(place)
-  await packPlace(name!, place)
-  const masterKey = place.env.PINFOLD_MASTER_KEY ?? ''
+  await using storage = await createStorage()
+  const people = await fill(storage)
+  await packStorage(name!, storage)
+  const masterKey = storage.env.PINFOLD_MASTER_KEY ?? ''
   const release = { ...people, now: new Date().toISOString(), settings, masterKey, names: {}, answers: {} }
   writeRelease(name!, release)
   return release

@@ -19,7 +19,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import pg from 'pg'
 import { extract, pack } from 'tar-stream'
 import { onPostgres } from '../support/pinfold.ts'
-import { type Env, type Place, project } from '../support/process.ts'
+import { type Env, project, type TestStorage } from '../support/process.ts'
 import type { Answers } from './ask.ts'
 import type { People } from './scene.ts'
 
@@ -74,20 +74,20 @@ function renamed(text: string, names: readonly (readonly [from: string, to: stri
   return names.reduce((done, [from, to]) => done.replaceAll(from, to), text)
 }
 
-/** Keeps the data of a place at which no server runs. */
-export async function packPlace(name: string, place: Place): Promise<void> {
+/** Stores the data of a storage on which no server runs. */
+export async function packStorage(name: string, storage: TestStorage): Promise<void> {
   mkdirSync(dirname(fileOf(name, 'x')), { recursive: true })
   // The lock file belongs to a process, and the rest was only there to be imported.
-  const kept = globSync('{pinfold.db*,master.key,blobs/**}', { cwd: place.data }).filter((path) =>
-    statSync(join(place.data, path)).isFile(),
+  const kept = globSync('{pinfold.db*,master.key,blobs/**}', { cwd: storage.data }).filter((path) =>
+    statSync(join(storage.data, path)).isFile(),
   )
   const archive = pack()
   for (const path of kept.sort()) {
-    archive.entry({ name: path, mtime: new Date(0), mode: 0o600 }, readFileSync(join(place.data, path)))
+    archive.entry({ name: path, mtime: new Date(0), mode: 0o600 }, readFileSync(join(storage.data, path)))
   }
   archive.finalize()
   writeFileSync(fileOf(name, 'data.tar.zst'), compressed(await buffer(archive)))
-  if (onPostgres) writeFileSync(fileOf(name, 'database.sql.zst'), compressed(dumpOf(place.database)))
+  if (onPostgres) writeFileSync(fileOf(name, 'database.sql.zst'), compressed(dumpOf(storage.database)))
 }
 
 const compressed = (content: Buffer | string): Buffer => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { fixture } from '../support/fixtures.ts'
 import { type Client, clientOf, type Json, roleUids } from '../support/pinfold.ts'
-import { type Env, type Place, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { type Env, project, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { type RegistryClient, registryClient } from '../support/registry.ts'
 import { pushEverything } from './images.ts'
@@ -39,20 +39,20 @@ export type People = {
 
 /** A recorded server while it is filled: the operator's client, and a way to be somebody else. */
 type Scene = {
-  place: Place
+  storage: TestStorage
   api: Client
   as(identity: string): Promise<Client>
   registryAs(identity?: string): Promise<RegistryClient>
   uid: Record<string, string>
 }
 
-/** Fills a place and leaves no server behind. */
-export async function fill(place: Place): Promise<People> {
+/** Fills the storage. No server runs afterwards. */
+export async function fill(storage: TestStorage): Promise<People> {
   await using issuer = await startIssuer('RS256', '', issuerPort)
   await using sink = await startReceiver(({ json }) =>
     json.body.description === 'refused' ? { status: 400 } : undefined,
   )
-  const people = await inStint(place, { PINFOLD_DELIVERY_GIVE_UP_MS: '1' }, ['--demo'], async (scene) => {
+  const people = await inStint(storage, { PINFOLD_DELIVERY_GIVE_UP_MS: '1' }, ['--demo'], async (scene) => {
     await shareAccess(scene)
     const person = await register(scene, issuer)
     await describeTheRest(scene, issuer.url)
@@ -60,7 +60,7 @@ export async function fill(place: Place): Promise<People> {
     return { callers: callersOf(scene, person.uid), person: { issuer: issuer.url, subject: person.subject, audience } }
   })
   sink.answer(() => ({ status: 500 }))
-  return inStint(place, { PINFOLD_DELIVERY_RETRY_MIN_MS: '3600000' }, [], async (scene) => {
+  return inStint(storage, { PINFOLD_DELIVERY_RETRY_MIN_MS: '3600000' }, [], async (scene) => {
     await keepWaiting(scene, sink.url)
     const pullToken = await makePullToken(scene)
     await importAll(scene)
@@ -80,16 +80,16 @@ export async function fill(place: Place): Promise<People> {
 
 /** One run of the server, from its start to its end. */
 async function inStint<T>(
-  place: Place,
+  storage: TestStorage,
   env: Env,
   args: readonly string[],
   work: (scene: Scene) => Promise<T>,
 ): Promise<T> {
-  await using server = await startProcess(place, { listen, args, env: { ...settings, ...env } })
-  const tokenFor = (...more: string[]) => tokenOf({ ...place, env: { ...place.env, ...settings } }, more)
+  await using server = await startProcess(storage, { listen, args, env: { ...settings, ...env } })
+  const tokenFor = (...more: string[]) => tokenOf({ ...storage, env: { ...storage.env, ...settings } }, more)
   const api = clientOf(server.url, await tokenFor())
   const result = await work({
-    place,
+    storage,
     api,
     as: async (identity) => clientOf(server.url, await tokenFor('--identity', identity)),
     registryAs: async (identity) =>
@@ -250,12 +250,12 @@ async function keepWaiting({ api, uid }: Scene, sink: string): Promise<void> {
   }
 }
 
-async function makePullToken({ api, place, uid }: Scene): Promise<People['pullToken']> {
+async function makePullToken({ api, storage, uid }: Scene): Promise<People['pullToken']> {
   const env = {
     PINFOLD_API: settings.PINFOLD_URL!,
     PINFOLD_TOKEN: api.token!,
-    HOME: place.data,
-    XDG_CONFIG_HOME: place.data,
+    HOME: storage.data,
+    XDG_CONFIG_HOME: storage.data,
   }
   const args = ['--in', uid.payments!, '--name', 'old machine', '--ttl', '8760h', '-o', 'json']
   const { code, stdout, stderr } = await run(['tokens', 'pull', 'create', ...args], { env })
@@ -265,9 +265,9 @@ async function makePullToken({ api, place, uid }: Scene): Promise<People['pullTo
 }
 
 /** Advisories, vulnerabilities, libraries and the history of tags, as the operator's commands take them in. */
-async function importAll({ place, uid }: Scene): Promise<void> {
+async function importAll({ storage, uid }: Scene): Promise<void> {
   const file = (name: string, text: string): string => {
-    const path = join(place.data, name)
+    const path = join(storage.data, name)
     writeFileSync(path, text)
     return path
   }
@@ -293,8 +293,8 @@ async function importAll({ place, uid }: Scene): Promise<void> {
     ['libraries', file('python.json', JSON.stringify({ ecosystem: 'python', packages }))],
     ['tag-history', file('history.json', JSON.stringify({ tags })), '--in', uid.data!],
   ] as const) {
-    const args = ['import', what, ...place.args, ...from]
-    const { code, stderr } = await run(args, { env: { ...place.env, ...settings } })
+    const args = ['import', what, ...storage.args, ...from]
+    const { code, stderr } = await run(args, { env: { ...storage.env, ...settings } })
     if (code !== 0) throw new Error(`import ${what}: ${stderr}`)
   }
 }

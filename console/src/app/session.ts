@@ -22,8 +22,8 @@ const rights = signal<Rights | undefined>(undefined)
 export const isKnown = (): boolean => rights.value !== undefined
 
 /** Checks whether the user has a permission in a group, or in any group. False until the permissions are loaded. */
-export const can = (name: CapabilityName, place?: string): boolean =>
-  rights.value !== undefined && hasCapability(rights.value, name, place)
+export const can = (name: CapabilityName, scope?: string): boolean =>
+  rights.value !== undefined && hasCapability(rights.value, name, scope)
 
 export async function startSession(): Promise<void> {
   try {

@@ -6,11 +6,11 @@ const pages = 5
 const size = 200
 
 /** Lists the copies below a group. Reads only the group's first thousand repositories. */
-export async function readCopies(place: string, signal: AbortSignal): Promise<{ items: Repo[]; isCut: boolean }> {
+export async function readCopies(group: string, signal: AbortSignal): Promise<{ items: Repo[]; isCut: boolean }> {
   const items: Repo[] = []
   let after = ''
   for (let page = 0; page < pages; page++) {
-    const query = { 'uidp.descendantsOf': place }
+    const query = { 'uidp.descendantsOf': group }
     const read = await readNext<Repo>('/registry/v2/repos', 'repos', { after, size, query, signal })
     items.push(...read.items.filter(isCopy))
     after = read.next

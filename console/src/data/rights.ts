@@ -52,7 +52,7 @@ const named = {
 
 export type CapabilityName = keyof typeof named
 
-type Held = { place: string; names: ReadonlySet<string> | 'all' }
+type Held = { scope: string; names: ReadonlySet<string> | 'all' }
 export type Rights = { held: readonly Held[] }
 
 /** Permissions of the user. */
@@ -60,9 +60,9 @@ export async function readRights(): Promise<Rights> {
   const who = await ask<WhoAmI>('GET', '/auth/v1/ok')
   const roles = who.capabilities.some((one) => one.role) ? await builtInRoles() : new Map<string, ReadonlySet<string>>()
   const held = who.capabilities.map(({ group, role, capabilities }): Held => {
-    if (role?.name === 'operator') return { place: '/', names: 'all' }
+    if (role?.name === 'operator') return { scope: '/', names: 'all' }
     const ofRole = role ? (roles.get(role.id) ?? new Set<string>()) : new Set<string>()
-    return { place: group.id, names: new Set([...ofRole, ...capabilities]) }
+    return { scope: group.id, names: new Set([...ofRole, ...capabilities]) }
   })
   return { held }
 }
@@ -74,9 +74,9 @@ async function builtInRoles(): Promise<Map<string, ReadonlySet<string>>> {
 }
 
 /** Checks whether the user has a capability in a scope. Without a scope, checks whether the user has it anywhere. */
-export function hasCapability({ held }: Rights, name: CapabilityName, place?: string): boolean {
-  return held.some(({ place: at, names }) => {
-    const isThere = place === undefined || at === '/' || place === at || place.startsWith(`${at}/`)
+export function hasCapability({ held }: Rights, name: CapabilityName, scope?: string): boolean {
+  return held.some(({ scope: at, names }) => {
+    const isThere = scope === undefined || at === '/' || scope === at || scope.startsWith(`${at}/`)
     return isThere && (names === 'all' || names.has(name) || names.has(named[name]))
   })
 }

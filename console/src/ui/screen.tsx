@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
-import { uidPart } from '../data/places.ts'
+import { uidPart } from '../data/names.ts'
 import { words } from '../words.ts'
 
 type Tab = { label: string; href: string; isNow: boolean }

@@ -2,7 +2,7 @@
 export const rules = {
   rulesHidden: 'You do not have permission to see these settings. Ask an owner of the organization.',
   rulesAboveHidden: 'Settings of groups above apply here too, but you do not have permission to see them.',
-  cutPlaced: 'The organization has more than 1,000 entries of this kind. Only the first 1,000 were searched.',
+  cutList: 'The organization has more than 1,000 entries of this kind. Only the first 1,000 were searched.',
   actionOn: (action: string, name: string) => `${action} ${name}`,
   showEnded: 'Show ended entries too',
   hideEnded: 'Hide ended entries',

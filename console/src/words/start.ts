@@ -11,7 +11,7 @@ export const start = {
   resultsFor: (q: string) => `Results for ${q}`,
   currentTags: 'Current tags',
   vulnerableImages: 'Images with this vulnerability',
-  foundPlaces: 'Groups, repositories and identities',
+  foundResources: 'Groups, repositories and identities',
   kinds: { group: 'group', repo: 'repository', person: 'identity' },
   unknownImages: (count: number) =>
     `${counted(count, 'image')} could not be scanned completely and may have this vulnerability too.`,

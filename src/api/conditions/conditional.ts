@@ -147,7 +147,7 @@ function namedBy({ caller, endpoint, request }: Admitted, wishes: CallConditions
   const { ifMatch = '', ifNoneMatch = '' } = wishes
   // Includes the limits of the token, since the response may contain data that another token of the same caller cannot see.
   const { narrowing = [], narrowed = false } = caller.token ?? {}
-  const allowed = [...narrowing].map(([place, mask]) => `${place} ${mask}`).sort()
+  const allowed = [...narrowing].map(([group, mask]) => `${group} ${mask}`).sort()
   const limits = [String(narrowed), caller.session?.organization ?? '', ...allowed].join('\n')
   const content = [endpoint.method.fullName, ifMatch, ifNoneMatch, limits, toBinary(endpoint.desc.input, request)]
   return { caller: caller.uid, key, content }

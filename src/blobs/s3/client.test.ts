@@ -58,8 +58,8 @@ for (const status of [400, 403]) {
       asked.push(/Credential=(\w+)/.exec(req.headers.authorization!)![1]!)
       res.writeHead(asked.at(-1) === `key${served}` ? 200 : status).end()
     }
-    await using place = await scene(answer, {}, source)
-    const { client } = place
+    await using fixture = await scene(answer, {}, source)
+    const { client } = fixture
     assert.equal((await client.ask(head)).status, 200)
     assert.deepEqual(asked.splice(0), ['key1', 'key2'])
     // If new credentials do not help either, the client does not request credentials for each request.
@@ -83,8 +83,8 @@ test('keeps the clock offset of the store when the local clock is set', async (t
     signed.push(String(req.headers['x-amz-date']))
     res.setHeader('date', new Date(theirs).toUTCString()).end()
   }
-  await using place = await scene(answer, { monotonic: () => ms })
-  const { client } = place
+  await using fixture = await scene(answer, { monotonic: () => ms })
+  const { client } = fixture
   assert.equal(client.clock(), theirs - 600_000)
   await client.ask(head)
   assert.equal(client.clock(), theirs)
@@ -102,7 +102,7 @@ test('keeps the clock offset of the store when the local clock is set', async (t
 test('slow writes do not delay reads', async () => {
   const held: ServerResponse[] = []
   const writing = Promise.withResolvers<void>()
-  await using place = await scene(
+  await using fixture = await scene(
     (req, res) => {
       req.resume()
       if (req.method !== 'PUT') return void res.end()
@@ -111,7 +111,7 @@ test('slow writes do not delay reads', async () => {
     },
     { connections: 1 },
   )
-  const { client } = place
+  const { client } = fixture
   const body = [Buffer.from('slow')]
   const put = client.ask({ operation: 'PutObject', method: 'PUT', key: 'c/00/x', body, retries: 0 })
   await writing.promise
@@ -124,7 +124,7 @@ test('slow writes do not delay reads', async () => {
 async function slowStore(options: ClientOptions = {}) {
   const held: ServerResponse[] = []
   const ranges: (string | undefined)[] = []
-  const place = await scene(
+  const fixture = await scene(
     (req, res) => {
       if (req.method === 'HEAD' || req.url?.includes('list-type')) return void res.end()
       const { range } = req.headers
@@ -136,16 +136,16 @@ async function slowStore(options: ClientOptions = {}) {
     { connections: 1, waitMs: 1000, ...options },
   )
   const reading = new AbortController()
-  const read = (client?: AbortSignal) => readObject(place.client, { location: 'c/00/y', size: 12 }, { client })
-  return { ...place, held, ranges, read, forClient: () => read(reading.signal) }
+  const read = (client?: AbortSignal) => readObject(fixture.client, { location: 'c/00/y', size: 12 }, { client })
+  return { ...fixture, held, ranges, read, forClient: () => read(reading.signal) }
 }
 
 const slow = { timeout: 20_000 }
 
 test('slow readers delay only other slow readers, and only for a bounded time', slow, async () => {
   const results: string[] = []
-  await using place = await slowStore({ observe: (_, result) => results.push(result) })
-  const { client, held, read, forClient } = place
+  await using fixture = await slowStore({ observe: (_, result) => results.push(result) })
+  const { client, held, read, forClient } = fixture
   const first = (await forClient()).stream()
   const query = [['list-type', '2']] as const
   await client.ask(head)
@@ -170,8 +170,8 @@ test('slow readers delay only other slow readers, and only for a bounded time', 
 })
 
 test('resumes an interrupted read before other reads start, and frees its slot at the end', slow, async () => {
-  await using place = await slowStore()
-  const { held, ranges, forClient } = place
+  await using fixture = await slowStore()
+  const { held, ranges, forClient } = fixture
   const first = text((await forClient()).stream())
   const next = forClient()
   held.pop()!.destroy()
@@ -194,8 +194,8 @@ test('uses the local clock if the monotonic clock may have stopped', async (t) =
   const began = Date.parse('2026-03-01T12:00:00Z')
   t.mock.timers.enable({ apis: ['Date'], now: began })
   const answer: RequestListener = (_, res) => void res.setHeader('date', new Date().toUTCString()).end()
-  await using place = await scene(answer, { monotonic: () => 0 })
-  const { client } = place
+  await using fixture = await scene(answer, { monotonic: () => 0 })
+  const { client } = fixture
   assert.ok(client.isClockSure(), 'as long as nothing was told')
   await client.ask(head)
   t.mock.timers.setTime(began + 1000)

@@ -57,14 +57,14 @@ for (const [there, isComplete] of [
   const ends = isComplete ? 'is finished' : 'is not finished'
   test(`an upload of 17 MiB ${ends} if the response to its completion is lost and the bucket then has ${found}`, async () => {
     let completions = 0
-    await using place = await scene((req, res) => {
+    await using fixture = await scene((req, res) => {
       if (req.method === 'POST' && req.url!.includes('uploadId=')) {
         if (completions++ === 0) res.destroy()
         else refuse(res, 404, 'NoSuchUpload')
       } else if (req.method === 'HEAD' && there !== undefined) res.writeHead(200, { 'content-length': there }).end()
       else return false
     })
-    const part = await place.blobs.begin(17 * mebibyte, '')
+    const part = await fixture.blobs.begin(17 * mebibyte, '')
     for (let at = 0; at < 17; at++) await part.write([Buffer.alloc(mebibyte)])
     if (isComplete) await part.finish()
     else await assert.rejects(part.finish(), /NoSuchUpload/)
@@ -74,11 +74,11 @@ for (const [there, isComplete] of [
 
 test('checks a missing blob again after a minute, and caches it as missing for another minute', async () => {
   let size: number | undefined
-  await using place = await scene((req, res) => {
+  await using fixture = await scene((req, res) => {
     if (req.method !== 'HEAD' || size === undefined) return false
     res.writeHead(200, { 'content-length': size }).end()
   })
-  const { blobs, asked, pass } = place
+  const { blobs, asked, pass } = fixture
   const asks = () => asked.splice(0).length
   for (let minute = 0; minute < 3; minute++) {
     // The content counts as available until a reader has checked the object.
@@ -104,12 +104,12 @@ test('checks a missing blob again after a minute, and caches it as missing for a
 
 test('treats a range after the end of a shortened object as missing content, also for the next reader', async () => {
   let status: number | undefined
-  await using place = await scene((req, res) => {
+  await using fixture = await scene((req, res) => {
     if (req.method !== 'GET' || !status) return false
     if (status === 416) refuse(res, 416, 'InvalidRange')
     else res.writeHead(206, { 'content-range': 'bytes 8-8/9', 'content-length': 1 }).end('x')
   })
-  const { blobs, asked } = place
+  const { blobs, asked } = fixture
   for (status of [416, 206]) {
     await assert.rejects(blobs.read(blob, { range: { start: 8, end: 9 } }), (error: Error) => {
       assert.ok(error instanceof ContentMissing, String(error))
@@ -123,12 +123,12 @@ test('treats a range after the end of a shortened object as missing content, als
 })
 
 test('lists each possible content name exactly once during a week of garbage collections', async () => {
-  await using place = await scene((req, res) => {
+  await using fixture = await scene((req, res) => {
     if (!req.url!.includes('list-type=')) return false
     res.end('<ListBucketResult></ListBucketResult>')
   })
-  for (let hour = 0; hour < 168; hour++) for await (const _ of place.blobs.list(hour)) assert.fail()
-  const prefixes = place.asked.map((url) => new URLSearchParams(url.split('?')[1]).get('prefix')!)
+  for (let hour = 0; hour < 168; hour++) for await (const _ of fixture.blobs.list(hour)) assert.fail()
+  const prefixes = fixture.asked.map((url) => new URLSearchParams(url.split('?')[1]).get('prefix')!)
   const contents = prefixes.filter((prefix) => prefix.startsWith('c/')).map((prefix) => prefix.slice(2))
   const all = Array.from({ length: 256 }, (_, shard) => shard.toString(16).padStart(2, '0'))
   assert.deepEqual(contents.sort(), all)

@@ -24,9 +24,9 @@ export function createEventVerifier(api: string, group: string): VerifyEvent {
         requiredClaims: ['sub', 'exp'],
       })
       const { sub = '', webhook } = payload
-      const place = sub.startsWith(prefix) ? sub.slice(prefix.length) : ''
-      const meant = group === '' ? place === top || isUid(place) : place === group
-      if (!meant || !isAtOrBelow(attributes.group ?? '', place)) throw new Error('it is not for this group')
+      const tokenGroup = sub.startsWith(prefix) ? sub.slice(prefix.length) : ''
+      const meant = group === '' ? tokenGroup === top || isUid(tokenGroup) : tokenGroup === group
+      if (!meant || !isAtOrBelow(attributes.group ?? '', tokenGroup)) throw new Error('it is not for this group')
       const digest = digestOf('sha256', Buffer.from(data))
       if ((webhook as { digest?: unknown } | undefined)?.digest !== digest) throw new Error('its body was changed')
       if (attributes.id !== id) throw new Error('its id was changed')

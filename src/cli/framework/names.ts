@@ -117,8 +117,8 @@ export async function findNamed(api: Lists, kind: Kind, given: string): Promise<
   checkNamed(given, kind.words[0])
   const at = given.lastIndexOf('/')
   const name = given.slice(at + 1)
-  const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
-  const { items } = await api.list<Named>(kind.path, kind.member, { name, ...place }, shownNames)
+  const inGroup = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
+  const { items } = await api.list<Named>(kind.path, kind.member, { name, ...inGroup }, shownNames)
   return onlyOf(items, kind, given)
 }
 
@@ -128,7 +128,7 @@ export const findIdentity = (api: Lists, given: string): Promise<string> => find
 /** The uid of the only item in `items`, which have the given name. Throws if there is no item, or more than one. */
 export function onlyOf(
   items: readonly { uid: string }[],
-  { words, list, above: place = 'GROUP' }: Pick<Kind, 'words' | 'list' | 'above'>,
+  { words, list, above: parent = 'GROUP' }: Pick<Kind, 'words' | 'list' | 'above'>,
   given: string,
 ): string {
   const at = given.lastIndexOf('/')
@@ -141,7 +141,7 @@ export function onlyOf(
   }
   if (others.length === 0) return found.uid
   const lines = items.map(({ uid }) => uid).join('\n')
-  throw failure(`several ${words[1]} have the name ${name}; give ${place}/${name} or one of these uids:\n${lines}`)
+  throw failure(`several ${words[1]} have the name ${name}; give ${parent}/${name} or one of these uids:\n${lines}`)
 }
 
 /** Reads the names of the groups, roles and repositories with these uids, in few requests. */
@@ -213,17 +213,17 @@ const looked = 2000
 export function asListed<T extends { uid: string }>(
   kind: Kind,
   nameOf: (item: T) => string,
-  placeOf: (api: ApiReader, given: string) => Promise<string>,
+  parentOf: (api: ApiReader, given: string) => Promise<string>,
 ) {
   return async (api: ApiReader, given: string): Promise<string> => {
     if (isUid(given)) return given
     if (given === '') checkNamed(given, kind.words[0])
     const at = given.lastIndexOf('/')
     const above = given.slice(0, Math.max(at, 0))
-    const place = above.split('/').includes('') ? undefined : await placeOf(api, above).catch(unlessNothing)
+    const parent = above.split('/').includes('') ? undefined : await parentOf(api, above).catch(unlessNothing)
     // If no group has this path, the slash is a part of the resource's name.
-    const name = place === undefined ? given : given.slice(at + 1)
-    const { items } = await api.list<T>(kind.path, kind.member, { 'uidp.children_of': place }, looked)
+    const name = parent === undefined ? given : given.slice(at + 1)
+    const { items } = await api.list<T>(kind.path, kind.member, { 'uidp.children_of': parent }, looked)
     return onlyOf(
       items.filter((item) => nameOf(item) === name),
       kind,

@@ -110,11 +110,11 @@ async function sendBatch(
 /** In an error, the server identifies a record by its position in the request. */
 function problemsOf(member: string, batch: readonly ImportRecord[], { violations }: ApiError) {
   return violations.flatMap(({ field, description }) => {
-    const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.advisory)?(?:\\.(.*))?$`).exec(field) ?? []
-    const record = place === undefined ? undefined : batch[Number(place)]
+    const [, position, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.advisory)?(?:\\.(.*))?$`).exec(field) ?? []
+    const record = position === undefined ? undefined : batch[Number(position)]
     if (!record) return []
     const problem: Problem = { file: record.file, line: record.lineOf(rest), field: rest, description }
-    return [{ index: Number(place), problem }]
+    return [{ index: Number(position), problem }]
   })
 }
 
@@ -144,8 +144,8 @@ function batchesOf(records: readonly ImportRecord[]): Iterable<ImportRecord[]> {
 /** Prints one line for each of the first problems, and the number of the others. */
 export function printProblems(terminal: Terminal, refused: readonly Problem[]): void {
   for (const { file, line, field, description } of refused.slice(0, maxShown)) {
-    const place = line === 0 ? file : `${file}:${line}`
-    terminal.say(`pinfold: ${plain(`${place}: ${field === '' ? '' : `${field}: `}${description}`)}`)
+    const location = line === 0 ? file : `${file}:${line}`
+    terminal.say(`pinfold: ${plain(`${location}: ${field === '' ? '' : `${field}: `}${description}`)}`)
   }
   if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more problems`)
 }

@@ -67,10 +67,10 @@ The exit code is 1 if a difference could not be repaired.`,
     const { openRestored, completeRestore } = await import('#maintenance/restored.ts')
     {
       await using opened = new AsyncDisposableStack()
-      const place = opened.adopt(await openRestored(config), (one) => one.close())
-      const stopped = opened.adopt(await requireStopped(place.db, config), (one) => one.release())
+      const restored = opened.adopt(await openRestored(config), (one) => one.close())
+      const stopped = opened.adopt(await requireStopped(restored.db, config), (one) => one.release())
       const how = { config, pushTokens: options.endPushTokens === true }
-      const { sessions, pushTokens, trash, position } = await completeRestore(place, how, stopped.tx)
+      const { sessions, pushTokens, trash, position } = await completeRestore(restored, how, stopped.tx)
       terminal.print(
         `ended ${sessions} sessions and ${pushTokens} push tokens; ${trash} blobs in the trash are kept for longer`,
       )

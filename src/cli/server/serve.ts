@@ -177,17 +177,17 @@ function lockOf(data: string): { release(): void } | undefined {
  * that the database is broken.
  */
 function requireTemporaryFolder(): void {
-  const places = [process.env.SQLITE_TMPDIR, process.env.TMPDIR, '/var/tmp', '/usr/tmp', '/tmp', '.']
-  if (places.some((place) => place && isWritableFolder(place))) return
+  const folders = [process.env.SQLITE_TMPDIR, process.env.TMPDIR, '/var/tmp', '/usr/tmp', '/tmp', '.']
+  if (folders.some((folder) => folder && isWritableFolder(folder))) return
   throw new Error(
     'SQLite needs a writable folder for temporary files, and there is none; set TMPDIR to a folder, such as a tmpfs',
   )
 }
 
-function isWritableFolder(place: string): boolean {
+function isWritableFolder(folder: string): boolean {
   try {
-    accessSync(place, constants.W_OK | constants.X_OK)
-    return statSync(place).isDirectory()
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return statSync(folder).isDirectory()
   } catch {
     return false
   }

@@ -20,10 +20,10 @@ const managers: [name: string, entry: RegExp][] = [
 
 /** Folders that can be links in any distribution. A link in place of any other folder in the path of a database causes a gap. */
 const general = new Set(['etc', 'lib', 'usr', 'usr/lib', 'usr/lib/sysimage', 'usr/share', 'var', 'var/lib'])
-const linkPlaces = new Set(
+const linkFolders = new Set(
   [...databasePaths, ...osReleases].flatMap((path) => {
     const parts = path.split('/')
-    return parts.map((_, i) => parts.slice(0, i + 1).join('/')).filter((place) => !general.has(place))
+    return parts.map((_, i) => parts.slice(0, i + 1).join('/')).filter((folder) => !general.has(folder))
   }),
 )
 
@@ -31,7 +31,7 @@ const linkPlaces = new Set(
 const maxParts = 64
 const maxPath = 512
 /** Part that no real path contains. It stands for all paths beyond the limit. */
-const deepPlace = '\0'
+const deepPath = '\0'
 
 type Link = { name: string; isHard: boolean }
 
@@ -57,10 +57,10 @@ export class UnreadPaths {
       const parts = entry.split('/', maxParts + 1)
       const isDeep = parts.length > maxParts || entry.length > maxPath
       // One stored entry stands for all entries that are deeper than the limit, so that memory is limited.
-      if (isDeep) this.#entries.set([deepPlace, manager], { database: '', manager }, 0)
+      if (isDeep) this.#entries.set([deepPath, manager], { database: '', manager }, 0)
       else this.#entries.set(parts, { database, manager }, 0)
     }
-    if ((type !== 'symlink' && type !== 'link') || !linkPlaces.has(path)) return
+    if ((type !== 'symlink' && type !== 'link') || !linkFolders.has(path)) return
     this.#links.set(path.split('/'), { name: linkName, isHard: type === 'link' }, 0)
   }
 

@@ -66,10 +66,10 @@ const analysed: Readonly<Record<string, VexStatus>> = {
 export function statementsOfCycloneDx(document: Json, purlOf: (reference: string) => string): VexStatement[] {
   const gathered = new Statements()
   const statusOf = ({ analysis }: Json) => analysed[textOf(asObject(analysis).state)]
-  const all = objectsIn(document.vulnerabilities).map((one, place) => ({ one, place, status: statusOf(one) }))
+  const all = objectsIn(document.vulnerabilities).map((one, position) => ({ one, position, status: statusOf(one) }))
   const saysToDo = ({ status }: (typeof all)[number]) => status === 'affected' || status === 'under_investigation'
-  const places: number[] = []
-  for (const { one, place, status } of [...all.filter(saysToDo), ...all.filter((each) => !saysToDo(each))]) {
+  const positions: number[] = []
+  for (const { one, position, status } of [...all.filter(saysToDo), ...all.filter((each) => !saysToDo(each))]) {
     if (status === undefined) continue
     const { justification, detail } = asObject(one.analysis)
     // If a product has no package URL, its reference is used, so that the statement does not apply to all products.
@@ -83,10 +83,10 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
     }
     // If a statement has too many products, the remaining ones become another statement.
     const some = products.length === 0 ? [[]] : groupsOf(products)
-    for (const each of some) if (gathered.addIfMay({ ...statement, products: each })) places.push(place)
+    for (const each of some) if (gathered.addIfMay({ ...statement, products: each })) positions.push(position)
   }
-  const placed = gathered.all().map((statement, i) => ({ statement, place: places[i]! }))
-  return placed.sort((one, other) => one.place - other.place).map(({ statement }) => statement)
+  const ordered = gathered.all().map((statement, i) => ({ statement, position: positions[i]! }))
+  return ordered.sort((one, other) => one.position - other.position).map(({ statement }) => statement)
 }
 
 const groupsOf = (products: readonly string[]): string[][] =>

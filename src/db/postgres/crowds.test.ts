@@ -5,9 +5,9 @@ import { createCrowds, LockCrowded, type Turn } from './crowds.ts'
 
 const usual = { mostInside: 10, mostWaiting: 10, waitMs: 60_000 }
 
-function crowdedOf(turn: Turn, place: string, most: number): LockCrowded | undefined {
+function crowdedOf(turn: Turn, name: string, most: number): LockCrowded | undefined {
   try {
-    turn.enter({ place, most })
+    turn.enter({ name, most })
     return undefined
   } catch (error) {
     if (error instanceof LockCrowded) return error
@@ -49,9 +49,9 @@ test('admits no more transactions at all lock groups than allowed, and keeps the
   const waiting = three.wait(full).then(() => {
     isIn = true
   })
-  const atPlace = crowdedOf(four, 'd', 1)!
-  assert.notEqual(atPlace.place, full.place)
-  const behind = four.wait(atPlace)
+  const atLock = crowdedOf(four, 'd', 1)!
+  assert.notEqual(atLock.name, full.name)
+  const behind = four.wait(atLock)
   await Promise.resolve()
   assert.equal(isIn, false)
   one.leave()
@@ -61,7 +61,7 @@ test('admits no more transactions at all lock groups than allowed, and keeps the
   await behind
   assert.equal(crowdedOf(four, 'd', 1), undefined)
   for (const turn of [two, four]) turn.leave()
-  for (const place of ['a', 'b']) assert.equal(crowdedOf(nextTurn(), place, 1), undefined)
+  for (const name of ['a', 'b']) assert.equal(crowdedOf(nextTurn(), name, 1), undefined)
 })
 
 const again = (error: unknown) =>
@@ -71,8 +71,8 @@ test('a transaction that alternates between two lock groups waits only for the t
   let now = 0
   const nextTurn = createCrowds({ ...usual, monotonic: () => now })
   const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]
-  atA.enter({ place: 'a', most: 1 })
-  atB.enter({ place: 'b', most: 1 })
+  atA.enter({ name: 'a', most: 1 })
+  atB.enter({ name: 'b', most: 1 })
   const first = both.wait(crowdedOf(both, 'a', 1)!)
   now = 40_000
   atA.leave()
@@ -81,7 +81,7 @@ test('a transaction that alternates between two lock groups waits only for the t
   now = 60_000
   atB.leave()
   await second
-  atA.enter({ place: 'a', most: 1 })
+  atA.enter({ name: 'a', most: 1 })
   const third = both.wait(crowdedOf(both, 'a', 1)!)
   atA.leave()
   await assert.rejects(third, again)
@@ -90,7 +90,7 @@ test('a transaction that alternates between two lock groups waits only for the t
 test('rejects a transaction with a retry hint if too many wait, or if it waits too long', async () => {
   const nextTurn = createCrowds({ ...usual, mostWaiting: 1, waitMs: 1 })
   const first = nextTurn()
-  first.enter({ place: 'a', most: 1 })
+  first.enter({ name: 'a', most: 1 })
   const [late, tooMany] = [nextTurn(), nextTurn()]
   const waited = assert.rejects(late.wait(crowdedOf(late, 'a', 1)!), again)
   await assert.rejects(tooMany.wait(crowdedOf(tooMany, 'a', 1)!), again)

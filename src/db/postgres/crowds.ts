@@ -9,18 +9,18 @@ import type { Meeting } from '../sql.ts'
  * stack trace is never used and is expensive to create.
  */
 export class LockCrowded implements Meeting {
-  readonly place: string
+  readonly name: string
   readonly most: number
 
-  constructor({ place, most }: Meeting) {
-    this.place = place
+  constructor({ name, most }: Meeting) {
+    this.name = name
     this.most = most
   }
 }
 
 /** Locks that one transaction has entered, kept across its retries. */
 export type Turn = {
-  /** Enters a lock. Throws Crowded if the lock or the total limit is full, or if other transactions already wait. */
+  /** Enters a lock. Throws LockCrowded if the lock or the total limit is full, or if other transactions already wait. */
   enter(meeting: Meeting): void
   /**
    * Leaves all entered locks and waits for the full one. Rejects with UNAVAILABLE if too many transactions wait, or if this
@@ -51,15 +51,15 @@ export function createCrowds({
   waitMs,
   monotonic = () => performance.now(),
 }: Crowds): () => Turn {
-  const places = new Map<string, LockUsers>()
-  const everybody = { place: anywhere, most: mostInside }
+  const locks = new Map<string, LockUsers>()
+  const everybody = { name: anywhere, most: mostInside }
 
   const leave = (name: string): void => {
-    const place = places.get(name)!
-    const next = place.waiting.shift()
+    const lock = locks.get(name)!
+    const next = lock.waiting.shift()
     // The longest waiting transaction enters in place of the one that leaves, so no new transaction can enter first.
     if (next) next()
-    else if (--place.inside === 0) places.delete(name)
+    else if (--lock.inside === 0) locks.delete(name)
   }
 
   return () => {
@@ -70,12 +70,12 @@ export function createCrowds({
       held.clear()
     }
     const enter = (meeting: Meeting): void => {
-      const { place: name, most } = meeting
+      const { name, most } = meeting
       if (held.has(name)) return
-      const place = places.get(name) ?? { inside: 0, waiting: [] }
-      if (place.inside >= most || place.waiting.length > 0) throw new LockCrowded(meeting)
-      place.inside++
-      places.set(name, place)
+      const lock = locks.get(name) ?? { inside: 0, waiting: [] }
+      if (lock.inside >= most || lock.waiting.length > 0) throw new LockCrowded(meeting)
+      lock.inside++
+      locks.set(name, lock)
       held.add(name)
     }
     return {
@@ -83,16 +83,16 @@ export function createCrowds({
         enter(meeting)
         enter(everybody)
       },
-      async wait({ place: name, most }) {
+      async wait({ name, most }) {
         // Waiting for one lock while holding another could cause a deadlock, so the transaction leaves all locks first. A running
         // transaction never waits here, so a transaction that waits only for the total limit can keep its locks.
         if (name !== anywhere) leaveAll()
         const now = monotonic()
         until ??= now + waitMs
         if (now >= until) throw tooMany()
-        const place = places.get(name)
-        if (!place || place.inside < most) return
-        if (place.waiting.length >= mostWaiting) throw tooMany()
+        const lock = locks.get(name)
+        if (!lock || lock.inside < most) return
+        if (lock.waiting.length >= mostWaiting) throw tooMany()
         await new Promise<void>((resolve, reject) => {
           const go = (): void => {
             clearTimeout(timer)
@@ -100,10 +100,10 @@ export function createCrowds({
             resolve()
           }
           const timer = setTimeout(() => {
-            place.waiting.splice(place.waiting.indexOf(go), 1)
+            lock.waiting.splice(lock.waiting.indexOf(go), 1)
             reject(tooMany())
           }, until! - now)
-          place.waiting.push(go)
+          lock.waiting.push(go)
         })
       },
       leave: leaveAll,

@@ -36,8 +36,8 @@ export async function buildIndexes(
   const missing = changes.filter(({ later }) => later.length > 0)
   if (missing.length === 0) return
   await alone(async (one) => {
-    const place = sql`7420002, hashtext(current_setting('search_path'))`
-    await takeTurn(one, place)
+    const key = sql`7420002, hashtext(current_setting('search_path'))`
+    await takeTurn(one, key)
     try {
       for (const { id, later, checksum } of missing) {
         const noted = await one.get(sql`
@@ -47,7 +47,7 @@ export async function buildIndexes(
         await one.all(sql`UPDATE schema_migrations SET checksum = ${checksum} WHERE id = ${id}`)
       }
     } finally {
-      await one.all(sql`SELECT pg_advisory_unlock(${place})`)
+      await one.all(sql`SELECT pg_advisory_unlock(${key})`)
     }
   })
 }
@@ -56,8 +56,8 @@ export async function buildIndexes(
  * Waits while another process builds indexes. The wait is between statements. The build waits for every statement that began
  * earlier, so waiting inside a statement would be a deadlock.
  */
-async function takeTurn(one: Reader, place: Sql): Promise<void> {
-  const take = sql`SELECT pg_try_advisory_lock(${place}) AS taken`
+async function takeTurn(one: Reader, key: Sql): Promise<void> {
+  const take = sql`SELECT pg_try_advisory_lock(${key}) AS taken`
   while (!(await one.get<{ taken: number }>(take))!.taken) await sleep(pauseMs)
 }
 

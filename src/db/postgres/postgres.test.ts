@@ -142,7 +142,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
   test('a transaction that names its lock group in advance waits before it starts', async () => {
     await using opened = await open({ poolSize: 2, waitMs: 5000 })
     const { db } = opened
-    const meeting = { place: 'somewhere', most: 1 }
+    const meeting = { name: 'somewhere', most: 1 }
     const held = Promise.withResolvers<void>()
     const entered = Promise.withResolvers<void>()
     const first = db.tx(async (tx) => {

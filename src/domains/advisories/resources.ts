@@ -3,7 +3,7 @@ import { advisoryType } from './advisories/advisories.model.ts'
 import { vulnerabilityType } from './metadata/vulnerabilities.model.ts'
 
 export const resources: readonly Resource[] = [
-  { type: advisoryType, table: 'advisories', kinds: ['advisories'], uid: 'place', groupDeletion: 'blocks' },
+  { type: advisoryType, table: 'advisories', kinds: ['advisories'], uid: 'node', groupDeletion: 'blocks' },
   {
     type: vulnerabilityType,
     table: 'vulnerabilities',

@@ -2,7 +2,6 @@ import type { Call } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { Change, Stored } from './artifact-imports.store.ts'
 import * as store from './artifact-imports.store.ts'
-import { catalogScopesOf } from './artifact-places.ts'
 import {
   type Artifact,
   type ArtifactFacts,
@@ -16,6 +15,7 @@ import {
   uidOf,
   type VersionFacts,
 } from './artifacts.model.ts'
+import { catalogScopesOf } from './catalog-scopes.ts'
 
 export type ImportRun = { id: string; after: string }
 export type ImportCounts = {
@@ -96,9 +96,9 @@ function changeOf(
     changed.push(joined)
     all.set(facts.version, joined)
   }
-  if (before && changed.length === 0) return { before, artifact: before.artifact, places: before.places, versions: [] }
-  const places = catalogScopesOf(ecosystem, name, all.values())
-  return { before, artifact: summaryOf({ uid, ecosystem, name }, [...all.values()]), places, versions: changed }
+  if (before && changed.length === 0) return { before, artifact: before.artifact, scopes: before.scopes, versions: [] }
+  const scopes = catalogScopesOf(ecosystem, name, all.values())
+  return { before, artifact: summaryOf({ uid, ecosystem, name }, [...all.values()]), scopes, versions: changed }
 }
 
 function isSame(one: StoredVersion, two: StoredVersion): boolean {

@@ -7,13 +7,13 @@ import { type Artifact, type StoredVersion, sortKeyOf } from './artifacts.model.
 import { columns, keysOf, kind, searchKind, versionColumns } from './artifacts.store.ts'
 
 /** A library with all its versions, and the lists that contain the library. */
-export type Stored = { id: number; artifact: Artifact; places: string[]; versions: Map<string, StoredVersion> }
+export type Stored = { id: number; artifact: Artifact; scopes: string[]; versions: Map<string, StoredVersion> }
 
 /** Change of a library. `before` is the stored state of a library that exists. `versions` contains new and changed versions. */
 export type Change = {
   before: Stored | undefined
   artifact: Artifact
-  places: readonly string[]
+  scopes: readonly string[]
   versions: readonly StoredVersion[]
 }
 
@@ -24,10 +24,10 @@ export async function findStored(tx: Tx, uids: readonly string[]): Promise<Map<s
   const stored = new Map<string, Stored>()
   const byId = new Map<number, Stored>()
   for (const some of chunks(uids, uidsPerStatement)) {
-    const rows = await tx.all<Artifact & { id: number; places: string }>(sql`
-      SELECT t.id, t.places, ${columns} FROM artifacts t WHERE t.uid IN (${list(some)})`)
-    for (const { id, places, ...artifact } of rows) {
-      const one: Stored = { id, artifact, places: JSON.parse(places) as string[], versions: new Map() }
+    const rows = await tx.all<Artifact & { id: number; scopes: string }>(sql`
+      SELECT t.id, t.places AS scopes, ${columns} FROM artifacts t WHERE t.uid IN (${list(some)})`)
+    for (const { id, scopes, ...artifact } of rows) {
+      const one: Stored = { id, artifact, scopes: JSON.parse(scopes) as string[], versions: new Map() }
       stored.set(artifact.uid, one)
       byId.set(id, one)
     }
@@ -47,8 +47,8 @@ export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<v
   const added = changes.filter(({ before }) => !before)
   const ids = await insertArtifacts(tx, added)
   for (const { artifact } of added) if (!ids.has(artifact.uid)) throw new Error(`${artifact.uid} was not inserted`)
-  const entries = added.map(({ artifact, places }) => {
-    return { uid: artifact.uid, id: ids.get(artifact.uid)!, keys: keysOf(artifact), places }
+  const entries = added.map(({ artifact, scopes }) => {
+    return { uid: artifact.uid, id: ids.get(artifact.uid)!, keys: keysOf(artifact), scopes }
   })
   await addToScopes(tx, kind, entries)
   for (const ecosystem of ['java', 'python'] as const) {
@@ -56,7 +56,7 @@ export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<v
     const rows = some.map(({ artifact: { uid, name } }) => ({ id: ids.get(uid)!, text: name }))
     await addTexts(tx, searchKind(ecosystem), rows)
   }
-  for (const { before, artifact, places } of changes) if (before) await patchArtifact(tx, before, artifact, places)
+  for (const { before, artifact, scopes } of changes) if (before) await patchArtifact(tx, before, artifact, scopes)
   await saveVersions(
     tx,
     changes.flatMap(({ before, artifact, versions }) => {
@@ -67,9 +67,9 @@ export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<v
 }
 
 async function insertArtifacts(tx: Tx, added: readonly Change[]): Promise<Map<string, number>> {
-  const rows = added.map(({ artifact: a, places }) => {
+  const rows = added.map(({ artifact: a, scopes }) => {
     return sql`(${a.uid}, ${a.ecosystem}, ${a.name}, ${a.description}, ${a.latestVersion}, ${a.versionCount},
-                ${JSON.stringify(places)}, ${a.createTime}, ${a.updateTime})`
+                ${JSON.stringify(scopes)}, ${a.createTime}, ${a.updateTime})`
   })
   const into = sql`INSERT INTO artifacts (uid, ecosystem, name, description, latest_version, version_count, places,
                                           create_time, update_time)`
@@ -80,17 +80,17 @@ async function insertArtifacts(tx: Tx, added: readonly Change[]): Promise<Map<st
   return ids
 }
 
-async function patchArtifact(tx: Tx, before: Stored, after: Artifact, places: readonly string[]): Promise<void> {
+async function patchArtifact(tx: Tx, before: Stored, after: Artifact, scopes: readonly string[]): Promise<void> {
   await tx.run(sql`
     UPDATE artifacts
        SET description = ${after.description}, latest_version = ${after.latestVersion},
-           version_count = ${after.versionCount}, places = ${JSON.stringify(places)},
+           version_count = ${after.versionCount}, places = ${JSON.stringify(scopes)},
            create_time = ${after.createTime}, update_time = ${after.updateTime}
      WHERE id = ${before.id}`)
   const keys: Keys = keysOf(after)
-  await moveInLists(tx, kind, after.uid, keysOf(before.artifact), keys, before.places)
-  const more = places.filter((place) => !before.places.includes(place))
-  if (more.length > 0) await addToScopes(tx, kind, [{ uid: after.uid, id: before.id, keys, places: more }])
+  await moveInLists(tx, kind, after.uid, keysOf(before.artifact), keys, before.scopes)
+  const more = scopes.filter((scope) => !before.scopes.includes(scope))
+  if (more.length > 0) await addToScopes(tx, kind, [{ uid: after.uid, id: before.id, keys, scopes: more }])
 }
 
 async function saveVersions(

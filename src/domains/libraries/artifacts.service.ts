@@ -2,7 +2,6 @@ import type { Call } from '#app.ts'
 import { AppError, type FieldViolation, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
-import { catalogScopeOf, readCuda } from './artifact-places.ts'
 import {
   type Artifact,
   type ArtifactVersion,
@@ -12,6 +11,7 @@ import {
   plainName,
 } from './artifacts.model.ts'
 import * as store from './artifacts.store.ts'
+import { catalogScopeOf, readCuda } from './catalog-scopes.ts'
 
 export type ArtifactFilter = {
   ecosystems: readonly Ecosystem[]
@@ -36,7 +36,7 @@ export async function listArtifacts(
   const ecosystems = nothing ? [] : filter.ecosystems.filter((one) => !cuda || one === 'python')
   const scopes = ecosystems.map((ecosystem) => ({
     ecosystem,
-    place: catalogScopeOf(ecosystem, { ...(cuda ? { cuda } : {}), remediated: filter.remediated }),
+    catalogScope: catalogScopeOf(ecosystem, { ...(cuda ? { cuda } : {}), remediated: filter.remediated }),
     text: plainName(ecosystem, query).toLowerCase(),
   }))
   const { rows, total } = await store.listArtifacts(call.app.db, scopes, page)

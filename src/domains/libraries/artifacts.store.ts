@@ -30,7 +30,7 @@ export const keysOf = ({ uid, name, createTime, updateTime }: Artifact): Keys =>
 export const searchKind = (ecosystem: Ecosystem): string => `${kind}.${ecosystem}`
 
 /** A list of libraries, and a text in lower case that names must contain. An empty text matches all names. */
-export type Scope = { ecosystem: Ecosystem; place: string; text: string }
+export type Scope = { ecosystem: Ecosystem; catalogScope: string; text: string }
 
 /** A page of libraries and one more row, and the number of matches. */
 export async function listArtifacts(reader: Reader, scopes: readonly Scope[], page: Page) {
@@ -47,22 +47,22 @@ export async function listArtifacts(reader: Reader, scopes: readonly Scope[], pa
   return { rows, total }
 }
 
-export function countArtifacts(reader: Reader, place: string): Promise<number> {
-  return countAt(reader, kind, [place])
+export function countArtifacts(reader: Reader, catalogScope: string): Promise<number> {
+  return countAt(reader, kind, [catalogScope])
 }
 
 async function searchIn(reader: Reader, scope: Scope, page: Page): Promise<{ total: number; query: Sql }> {
-  const { ecosystem, place, text } = scope
-  const listed = await countArtifacts(reader, place)
-  if (text === '' || listed === 0) return { total: listed, query: scopeQuery(listing, place, page) }
+  const { ecosystem, catalogScope, text } = scope
+  const listed = await countArtifacts(reader, catalogScope)
+  if (text === '' || listed === 0) return { total: listed, query: scopeQuery(listing, catalogScope, page) }
 
   const candidates = await candidatesOf(reader, searchKind(ecosystem), text)
-  const counted = candidates.exact && place === ecosystem ? candidates.total : undefined
+  const counted = candidates.exact && catalogScope === ecosystem ? candidates.total : undefined
   const { total, ids } =
     counted !== undefined && counted > fewMatches
       ? { total: counted, ids: undefined }
       : await findMatches(reader, scope, candidates)
-  return { total, query: ids ? fromIds(ids, page) : scopeQuery(listing, place, page, [holds(name, text)]) }
+  return { total, query: ids ? fromIds(ids, page) : scopeQuery(listing, catalogScope, page, [holds(name, text)]) }
 }
 
 /**
@@ -76,12 +76,12 @@ const candidatesPerTurn = 2000
 const name = sql`lower(t.name)`
 
 /** Number of matching candidates. If there are few matches, also their ids. */
-async function findMatches(reader: Reader, { ecosystem, place, text }: Scope, candidates: Candidates) {
+async function findMatches(reader: Reader, { ecosystem, catalogScope, text }: Scope, candidates: Candidates) {
   // If the list has only a part of the ecosystem's libraries, the query checks for each candidate if the list contains it.
   const listed = sql`EXISTS (
     SELECT 1 FROM list_keys k
-     WHERE k.list = ${`${kind}.uid`} AND k.place = ${place} AND k.value = t.uid AND k.uid = t.uid)`
-  const conditions = join([holds(name, text), ...(place === ecosystem ? [] : [listed])], ' AND ')
+     WHERE k.list = ${`${kind}.uid`} AND k.place = ${catalogScope} AND k.value = t.uid AND k.uid = t.uid)`
+  const conditions = join([holds(name, text), ...(catalogScope === ecosystem ? [] : [listed])], ' AND ')
   const ids: number[] = []
   let total = 0
   for (const range of await rangesOf(reader, candidates.total)) {

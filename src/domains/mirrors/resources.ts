@@ -3,7 +3,7 @@ import { followType } from './follows/follows.model.ts'
 import { upstreamType } from './follows/upstreams.model.ts'
 
 export const resources: readonly Resource[] = [
-  { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'place', groupDeletion: 'blocks' },
+  { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'node', groupDeletion: 'blocks' },
   // Mirrors are deleted with their repository. The cache of paths also has the mode of the mirror.
   {
     type: followType,

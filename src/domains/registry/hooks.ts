@@ -27,7 +27,7 @@ export type TagAt = { tag: string; digest: string; time: string }
 /** Hooks that run in transactions of this domain, which have locked the repository. */
 export type RegistryHooks = {
   /** Runs before the transaction of a push to the repository or group, for example to fill caches. */
-  pushBeginning(place: string): Promise<void>
+  pushBeginning(group: string): Promise<void>
   /** Runs after the manifest is stored and before its tags are assigned. An assignment may still be refused. */
   manifestPushed(tx: Tx, by: By, repo: TagRepo, pushed: PushedManifest): Promise<void>
   /** Throws if API calls must not change tags of the repository, because its tags come from another repository or registry. */
@@ -56,12 +56,11 @@ export type RegistryHooks = {
   sourceChanged(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void>
   /**
    * Processes the packages of an image before the transaction that stores them. Returns the work to do in that transaction.
-   * `place` is the organization.
    */
   packagesRead(
     list: { hash: string; distribution: Distribution },
     packages: readonly Package[],
-  ): Promise<(tx: Tx, place: string, now: string) => Promise<void>>
+  ): Promise<(tx: Tx, organization: string, now: string) => Promise<void>>
   /**
    * Runs when the repository becomes invisible. Deletes or ends, at `now` and in a few statements, everything that must not
    * outlast the repository. The row of the repository still has its uid.

@@ -12,7 +12,7 @@ export const resources: readonly Resource[] = [
     kinds: ['repos'],
     // A repository that is being removed keeps its row, without this column.
     listedBy: 'ledger_id',
-    uid: 'place',
+    uid: 'node',
     groupDeletion: 'blocks',
     // Only deletions clear the cache of paths. Missing paths are not cached, and repositories never change their names.
     clears: { paths: ['delete'], tags: ['delete'], manifests: ['delete'], views: ['delete'] },
@@ -31,7 +31,7 @@ export const resources: readonly Resource[] = [
     type: tagType,
     table: 'tags',
     kinds: visibleShapes(everyShape).map((shape) => `tags.${shape}`),
-    uid: 'place',
+    uid: 'node',
     groupDeletion: 'apart',
     clears: { tags: ['insert', 'update', 'delete'] },
   },

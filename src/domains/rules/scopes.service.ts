@@ -9,9 +9,9 @@ import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
 
 /** Lists of one table. A store creates them with `madeList`, whose type services must not use. */
 export type ScopedList<T, F> = {
-  page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
-  count(reader: Reader, places: readonly string[], filter: F): Promise<number>
-  below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
+  page(reader: Reader, scopes: readonly string[], page: Page, filter: F): Promise<T[]>
+  count(reader: Reader, scopes: readonly string[], filter: F): Promise<number>
+  below(reader: Reader, scope: string, filter: F, most: number): Promise<T[]>
 }
 
 /** One page of the rows in the scope, or of all rows that the caller has access to. */
@@ -23,9 +23,9 @@ export async function listBelow<T extends { uid: string }, F>(
   filter: F,
 ): Promise<Listed<T>> {
   const { db } = call.app
-  const places = await findScopes(call, scope)
-  const total = await list.count(db, places, filter)
-  return toListed(call, page, await list.page(db, places, page, filter), total)
+  const scopes = await findScopes(call, scope)
+  const total = await list.count(db, scopes, filter)
+  return toListed(call, page, await list.page(db, scopes, page, filter), total)
 }
 
 /**
@@ -34,7 +34,7 @@ export async function listBelow<T extends { uid: string }, F>(
  */
 export async function findScopes(call: Call, scope: string): Promise<readonly string[]> {
   if (scope === '') return call.reach
-  await requirePlace(call, scope)
+  await requireScope(call, scope)
   return [scope]
 }
 
@@ -42,13 +42,13 @@ export async function findScopes(call: Call, scope: string): Promise<readonly st
  * Throws INVALID_ARGUMENT for an invalid uid, PERMISSION_DENIED if the caller has no access, and NOT_FOUND if the scope does not
  * exist.
  */
-async function requirePlace(call: Call, scope: string): Promise<void> {
+async function requireScope(call: Call, scope: string): Promise<void> {
   if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
-  if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
-  if (!(await isPlace(call.app.db, scope))) throw notFound('iam.pinfold.dev/Group', scope)
+  if (!call.reach.some((group) => isAtOrBelow(scope, group))) throw permissionDenied()
+  if (!(await isScope(call.app.db, scope))) throw notFound('iam.pinfold.dev/Group', scope)
 }
 
-async function isPlace(reader: Reader, scope: string): Promise<boolean> {
+async function isScope(reader: Reader, scope: string): Promise<boolean> {
   return (await groupExists(reader, scope)) || (await findRepoByUid(reader, scope)) !== undefined
 }
 

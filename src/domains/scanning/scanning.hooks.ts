@@ -19,7 +19,7 @@ export const scanningHooks = (app: App): DomainHooks => ({
 
   async packagesRead(list, packages) {
     const prepared = await prepareList(app, list, packages)
-    return (tx, place, now) => completeList(tx, prepared, place, now)
+    return (tx, organization, now) => completeList(tx, prepared, organization, now)
   },
 
   async manifestPushed(tx, by, repo, { digest, document, tags, isNew, sparse }) {

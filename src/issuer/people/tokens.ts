@@ -60,10 +60,10 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
 function limitToSession({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
   const [most, wanted] = [capabilitiesNamed(bound?.capabilities ?? []), capabilitiesNamed(wish.capabilities)]
   const kept = most === undefined || wanted === undefined ? (most ?? wanted) : most & wanted
-  const places = bound?.scopes ?? []
-  if (places.length === 0) return { scopes: wish.scopes, kept }
-  if (!wish.scopes.every((scope) => places.some((place) => isAtOrBelow(scope, place)))) throw new ScopeOutOfReach()
-  return { scopes: wish.scopes.length === 0 ? places : wish.scopes, kept }
+  const allowed = bound?.scopes ?? []
+  if (allowed.length === 0) return { scopes: wish.scopes, kept }
+  if (!wish.scopes.every((scope) => allowed.some((one) => isAtOrBelow(scope, one)))) throw new ScopeOutOfReach()
+  return { scopes: wish.scopes.length === 0 ? allowed : wish.scopes, kept }
 }
 
 /** First refresh token of a session. Undefined if the session ends no later than its access token, or is that of a browser. */

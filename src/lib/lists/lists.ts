@@ -55,12 +55,12 @@ const wholePage = 1000
  */
 export async function wholeList<C extends { signal: AbortSignal }, T extends { uid: string }, F>(
   call: C,
-  { uidp, id }: Places,
+  { uidp, id }: FilterWithId,
   filter: F,
   list: (call: C, query: ListQuery<F>) => Promise<Listed<T, number | undefined>>,
   weigh: (item: T) => number = () => 1,
 ): Promise<T[]> {
-  if (hasNoPlace({ uidp, id })) return []
+  if (isEmptyFilter({ uidp, id })) return []
   const items: T[] = []
   let weight = 0
   for (let last = ''; ; last = items.at(-1)!.uid) {
@@ -83,23 +83,23 @@ export async function wholeList<C extends { signal: AbortSignal }, T extends { u
 /** Returns one page of such a list. Empty for a missing or hidden resource. */
 export async function pageOrNothing<C, T, F, N extends number | undefined>(
   call: C,
-  places: Places,
+  scope: FilterWithId,
   { page, filter }: Omit<ListQuery<F>, 'uidp'>,
   list: (call: C, query: ListQuery<F>) => Promise<Listed<T, N>>,
 ): Promise<Listed<T, N | 0>> {
-  if (hasNoPlace(places)) return { items: [], total: 0, next: '' }
-  return list(call, { uidp: withId(places), page, filter }).catch(emptyIfUnseen<T>)
+  if (isEmptyFilter(scope)) return { items: [], total: 0, next: '' }
+  return list(call, { uidp: withId(scope), page, filter }).catch(emptyIfUnseen<T>)
 }
 
 /** Scope of a list in version 1, which also has a field for a single ID. */
-type Places = { uidp: UidpFilter | undefined; id: string }
+type FilterWithId = { uidp: UidpFilter | undefined; id: string }
 
 /** True if no resource can match: the ID is not a uid, or is not one of the given uids. */
-function hasNoPlace({ uidp, id }: Places): boolean {
+function isEmptyFilter({ uidp, id }: FilterWithId): boolean {
   return id !== '' && (!isUid(id) || (uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)))
 }
 
-function withId({ uidp, id }: Places): UidpFilter | undefined {
+function withId({ uidp, id }: FilterWithId): UidpFilter | undefined {
   return id === '' ? uidp : { ...everywhere, ...uidp, ids: [id] }
 }
 

@@ -110,9 +110,9 @@ export class Load {
   /** Each restore starts a new log, so the newest one is looked up. */
   async #readHead(server: number, { base, organization }: Target): Promise<void> {
     const policy = await this.#ask('log', server, `${base}/ledger/${organization}/policy`, {})
-    const place = /^log \S+ (\S+)$/m.exec(policy.body)?.[1]
-    if (policy.status !== 200 || place === undefined) return
-    const { status, body } = await this.#ask('log', server, `${base}${new URL(place).pathname}/checkpoint`, {})
+    const location = /^log \S+ (\S+)$/m.exec(policy.body)?.[1]
+    if (policy.status !== 200 || location === undefined) return
+    const { status, body } = await this.#ask('log', server, `${base}${new URL(location).pathname}/checkpoint`, {})
     const head = status === 200 ? parseCheckpoint(parseNote(body)?.text ?? '') : undefined
     if (!head) return
     this.heads.push({ origin: head.origin, size: head.size, root: head.root.toString('base64'), at: performance.now() })

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import pg from 'pg'
-import type { Place } from '../../support/process.ts'
+import type { TestStorage } from '../../support/process.ts'
 
 export function watchHealth(port: number) {
   let ms: number[] = []
@@ -58,7 +58,7 @@ export function childrenMb(pid: number): number {
 }
 
 /** Size of the database in megabytes. For SQLite, includes its write-ahead log. */
-export async function databaseMb({ database, data }: Place): Promise<number> {
+export async function databaseMb({ database, data }: TestStorage): Promise<number> {
   if (database === '') {
     const files = readdirSync(data).filter((file) => file.startsWith('pinfold.db'))
     return files.reduce((sum, file) => sum + statSync(join(data, file)).size, 0) / 1024 ** 2

@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startIssuer } from '../../support/fake-issuer.ts'
 import { type Json, roleUids } from '../../support/pinfold.ts'
-import { type Env, makePlace, startProcess, tokenOf } from '../../support/process.ts'
+import { createStorage, type Env, startProcess, tokenOf } from '../../support/process.ts'
 import { type Got, sendTo } from './send.ts'
 import { startSinks } from './sinks.ts'
 
@@ -27,7 +27,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 const renewMs = 20 * 60_000
 
 export async function openWorld(settings: Env) {
-  const place = await makePlace()
+  const storage = await createStorage()
   const issuer = await startIssuer()
   const sinks = await startSinks()
   const env = {
@@ -41,7 +41,7 @@ export async function openWorld(settings: Env) {
     PINFOLD_ALLOW_SELF_REGISTRATION: 'on',
     ...settings,
   }
-  const server = await startProcess(place, { env })
+  const server = await startProcess(storage, { env })
   // The server is stopped even if this program fails.
   process.once('exit', () => server.kill('SIGKILL'))
   let closing = false
@@ -52,7 +52,7 @@ export async function openWorld(settings: Env) {
   })
   const port = Number(new URL(server.url).port)
   const send = sendTo(port)
-  const root = await tokenOf(place)
+  const root = await tokenOf(storage)
   /** Calls the API as the operator, to prepare the test. Throws unless the call succeeds. */
   const operate = async (path: string, body: object): Promise<Json> => {
     const { status, json, bytes } = await send({ method: 'POST', path, token: root, body, from: office })
@@ -111,7 +111,7 @@ export async function openWorld(settings: Env) {
   const evil = (await operate('/iam/v2/groups/', { name: 'evil' })).uid as string
   const open = (await operate('/iam/v2/groups/', { name: 'public' })).uid as string
   return {
-    place,
+    storage,
     server,
     port,
     url: server.url,

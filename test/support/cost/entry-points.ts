@@ -1,5 +1,5 @@
 // Inputs for HTTP entry points that are not methods of the API, such as the registry, SCIM and the pages. Their paths are in
-// `places`. The entry points declare which paths must have inputs.
+// `entriesOf`. The entry points declare which paths must have inputs.
 
 import { openConsole } from '#api/ui/console.ts'
 import { formBodies, jsonBodies } from './bodies.ts'
@@ -11,7 +11,7 @@ import { mcpBodies, scimBodies, scimGroupBodies } from './special-bodies.ts'
 import type { HttpRequest, Wire } from './wire.ts'
 
 /** `kind` is the name of the path in the metrics. `bodies` are sent in addition to the bodies for all paths. */
-type Place = {
+type Entry = {
   path: string
   headers?: Record<string, string>
   bodies?: Record<string, () => string | Buffer>
@@ -58,7 +58,7 @@ const headers: Record<string, Record<string, string>> = {
 }
 
 /** Paths of each kind, by entry point. Requests are made from them. */
-export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
+export function entriesOf(facts: Facts): Record<string, Record<string, Entry>> {
   const { repo, organization, scim } = facts
   const [digest = ''] = repo.digests
   const registry = { authorization: `Bearer ${facts.registryTokens.operator}` }
@@ -70,10 +70,10 @@ export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
   }
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   const api = { authorization: `Bearer ${facts.tokens.operator}`, 'content-type': 'application/json' }
-  const at = (path: string, more: Omit<Place, 'path'> = {}): Place => ({ path, ...more })
-  const inRegistry = (path: string, more: Omit<Place, 'path'> = {}): Place =>
+  const at = (path: string, more: Omit<Entry, 'path'> = {}): Entry => ({ path, ...more })
+  const inRegistry = (path: string, more: Omit<Entry, 'path'> = {}): Entry =>
     at(`/v2/${path}`, { headers: registry, ...more })
-  const proofs = (prefix: string, headers: Record<string, string>): Record<string, Place> => ({
+  const proofs = (prefix: string, headers: Record<string, string>): Record<string, Entry> => ({
     checkpoint: at(`${prefix}/ledger/${organization}/checkpoint`, { headers }),
     tile: at(`${prefix}/ledger/${organization}/tile/entries/000.p/1`, { headers }),
     policy: at(`${prefix}/ledger/${organization}/policy`, { headers }),
@@ -205,7 +205,7 @@ export function declaredKinds({ doors }: Facts): Map<string, Set<string>> {
 
 /** Inputs for every verb of every kind. Throws for a kind without a path. */
 export function doorInputs(facts: Facts, wire: Wire): Input[] {
-  const places = placesOf(facts)
+  const entries = entriesOf(facts)
   const inputs: Input[] = []
   for (const [of, verbs] of declaredKinds(facts)) {
     const [transport, kind] = [of.slice(0, of.indexOf(' ')), of.slice(of.indexOf(' ') + 1)]
@@ -219,15 +219,15 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
             'sec-fetch-site': 'same-origin',
           }
         : {}
-    const place =
-      places[transport]?.[kind] ?? (kind.startsWith('/') && !kind.endsWith('…') ? { path: kind, headers } : undefined)
-    if (!place) throw new Error(`${of} has no place in doors.ts, so no input`)
+    const entry =
+      entries[transport]?.[kind] ?? (kind.startsWith('/') && !kind.endsWith('…') ? { path: kind, headers } : undefined)
+    if (!entry) throw new Error(`${of} has no entry in entry-points.ts, so it has no inputs`)
     for (const verb of verbs) {
       inputs.push(
         ...inputsAt(wire, {
           target: `${transport} ${verb} ${kind}`,
           verb,
-          place,
+          entry,
           isRead: !noBodies.includes(transport),
           ...(transport === 'registry' && hasRegistryHandler(verb, kind) && { handler: registryHandler(verb, kind) }),
         }),
@@ -243,37 +243,37 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
 const noBodies = ['documents', 'docs', 'downloads', 'ui-ledger']
 
 /** `handler` is the handler that serves the request without a change. */
-type At = { target: string; verb: string; place: Place; isRead: boolean; handler?: string }
+type At = { target: string; verb: string; entry: Entry; isRead: boolean; handler?: string }
 
-function inputsAt(wire: Wire, { target, verb, place, isRead, handler }: At): Input[] {
+function inputsAt(wire: Wire, { target, verb, entry, isRead, handler }: At): Input[] {
   const inputs: Input[] = []
   const add = (shape: string, more: () => Partial<HttpRequest>, isSpecial = false): void => {
     const prepare = () => {
       const { headers, ...request } = more()
-      const sent = { verb: verb === 'other' ? 'PROPFIND' : verb, path: place.path, ...request }
-      return () => wire.http({ ...sent, headers: { ...place.headers, ...headers } })
+      const sent = { verb: verb === 'other' ? 'PROPFIND' : verb, path: entry.path, ...request }
+      return () => wire.http({ ...sent, headers: { ...entry.headers, ...headers } })
     }
     inputs.push({ target, caller: 'owner', shape, isSpecial, prepare })
   }
   // Only this shape surely passes the limits for paths and headers and reaches the entry point.
   add('as it is', () => ({}), true)
   if (handler) inputs[0]!.handler = handler
-  for (const [name, query] of Object.entries(queries)) add(name, () => ({ path: `${place.path}?${query}` }))
+  for (const [name, query] of Object.entries(queries)) add(name, () => ({ path: `${entry.path}?${query}` }))
   for (const [name, fields] of Object.entries(headers)) add(name, () => ({ headers: fields }))
   const long = inputs.length
-  add('a long path', () => ({ path: `${place.path.replace(/\/$/, '')}/${fill('a/', 15_000 - place.path.length)}` }))
+  add('a long path', () => ({ path: `${entry.path.replace(/\/$/, '')}/${fill('a/', 15_000 - entry.path.length)}` }))
   // The changed path may be of another kind.
   inputs[long]!.isRare = true
   if (verb === 'GET') {
-    for (const [name, query] of Object.entries(place.queries ?? {})) {
-      add(name, () => ({ path: `${place.path}?${query}` }), true)
+    for (const [name, query] of Object.entries(entry.queries ?? {})) {
+      add(name, () => ({ path: `${entry.path}?${query}` }), true)
     }
   }
   if (verb !== 'PUT' && verb !== 'POST' && verb !== 'PATCH') return inputs
-  const isForm = place.headers?.['content-type']?.includes('form') ?? false
+  const isForm = entry.headers?.['content-type']?.includes('form') ?? false
   const bodies = Object.entries(isForm ? formBodies : jsonBodies)
   for (const [name, make] of isRead ? bodies : bodies.slice(0, 1)) add(name, () => ({ body: make() }))
-  for (const [name, make] of Object.entries(place.bodies ?? {})) add(name, () => ({ body: make() }), true)
+  for (const [name, make] of Object.entries(entry.bodies ?? {})) add(name, () => ({ body: make() }), true)
   add('chunks of one byte', () => ({ body: fill('a', 64_000), chunkBytes: 1 }))
   return inputs
 }

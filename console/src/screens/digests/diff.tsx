@@ -1,7 +1,7 @@
 // Differences between two digests of a repository.
 import { paths } from '../../app/paths.ts'
 import { ask } from '../../data/api.ts'
-import { findRepo } from '../../data/places.ts'
+import { findRepo } from '../../data/names.ts'
 import type { Comparison } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Screen, trailOf } from '../../ui/screen.tsx'

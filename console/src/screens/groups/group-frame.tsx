@@ -1,6 +1,6 @@
 // Frame around each tab of a group. It finds the group, and then shows the tab.
 import type { ComponentChildren } from 'preact'
-import { findGroup, type WithPath } from '../../data/places.ts'
+import { findGroup, type WithPath } from '../../data/names.ts'
 import type { Group } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
@@ -11,15 +11,15 @@ import { type GroupView, groupTabs } from './group-tabs.ts'
 type Props = {
   names: readonly string[]
   view: GroupView
-  children: (group: Group, place: WithPath<Group>) => ComponentChildren
+  children: (group: Group, read: WithPath<Group>) => ComponentChildren
 }
 
 export function GroupFrame({ names, view, children }: Props) {
-  const place = useLoad(`place ${names.join('/')}`, () => findGroup(names))
+  const read = useLoad(`path ${names.join('/')}`, () => findGroup(names))
   const title = words.viewOf(words.groupViews[view], nameOf(names.at(-1)!))
   return (
     <Screen title={title} trail={trailOf([...names, ''])} tabs={groupTabs(names, view)}>
-      <Shown of={place}>{(found) => children(found.item, found)}</Shown>
+      <Shown of={read}>{(found) => children(found.item, found)}</Shown>
     </Screen>
   )
 }

@@ -1,6 +1,6 @@
 // Groups on the home screen of a user who can see folders of an organization, but not the organization.
 import { readPage } from '../../data/list.ts'
-import { namesOfGroup, parentOf } from '../../data/places.ts'
+import { namesOfGroup, parentOf } from '../../data/names.ts'
 import type { Group } from '../../data/types.ts'
 
 /** Groups whose parent the user cannot see. Only the user's first two hundred groups are checked. */

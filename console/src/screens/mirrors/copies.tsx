@@ -2,7 +2,7 @@
 import { paths } from '../../app/paths.ts'
 import { ask } from '../../data/api.ts'
 import { isCopy, readCopies } from '../../data/copies.ts'
-import { namesOfRepo } from '../../data/places.ts'
+import { namesOfRepo } from '../../data/names.ts'
 import type { Repo } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
@@ -12,7 +12,7 @@ import { words } from '../../words.ts'
 
 /** Copies in a group and below it. */
 export function Copies({ group }: { group: string }) {
-  return <CopyTable place={group} empty={words.noCopies} wants={() => true} />
+  return <CopyTable scope={group} empty={words.noCopies} wants={() => true} />
 }
 
 /** Source that a repository copies, and the repositories of its organization that copy this repository. */
@@ -22,7 +22,7 @@ export function CopiesOf({ repo }: { repo: Repo }) {
       <h2>{words.copies}</h2>
       {isCopy(repo) && <Source repo={repo} />}
       <CopyTable
-        place={repo.uid.split('/')[0]!}
+        scope={repo.uid.split('/')[0]!}
         empty={words.noCopiesOf}
         wants={({ syncConfig }) => syncConfig.source === repo.uid}
       />
@@ -60,10 +60,10 @@ function RepoName({ uid }: { uid: string }) {
   )
 }
 
-type Props = { place: string; empty: string; wants: (repo: Repo) => boolean }
+type Props = { scope: string; empty: string; wants: (repo: Repo) => boolean }
 
-function CopyTable({ place, empty, wants }: Props) {
-  const read = useLoad(`copies ${place}`, (signal) => readCopies(place, signal))
+function CopyTable({ scope, empty, wants }: Props) {
+  const read = useLoad(`copies ${scope}`, (signal) => readCopies(scope, signal))
   return (
     <Shown of={read}>
       {({ items, isCut }) => {

@@ -1,14 +1,14 @@
 // Upstream of a repository, the state of the mirror, and the form for its settings.
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
-import { readPlaced } from '../../data/placed.ts'
+import { readScoped } from '../../data/scoped.ts'
 import type { Follow, Upstream } from '../../data/types.ts'
 import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { linesOf } from '../rules/placed-list.tsx'
+import { linesOf } from '../rules/scoped-list.tsx'
 import { MirrorState } from './mirrors.tsx'
 
 const pathOf = (repo: string): string => `/registry/v2/repos/${repo}/follow`
@@ -102,7 +102,11 @@ type Props = { repo: string; now: Follow | undefined; onMade: () => void }
 
 function MirrorForm({ repo, now, onMade }: Props) {
   const known = useLoad(`upstreams for ${repo}`, (signal) =>
-    readPlaced<Upstream>('/registry/v2/upstreams', 'upstreams', { place: repo, scope: 'uidp.descendantsOf', signal }),
+    readScoped<Upstream>('/registry/v2/upstreams', 'upstreams', {
+      scope: repo,
+      scopeParam: 'uidp.descendantsOf',
+      signal,
+    }),
   )
   const follow = async ({ upstreamUid, path, mode, tags, interval, staleFor }: Record<string, string>) => {
     const times = {

@@ -1,7 +1,7 @@
 // Mirrors and copies of a group, and its upstream registries.
 import { paths } from '../../app/paths.ts'
 import { readNext } from '../../data/list.ts'
-import { namesOfRepo } from '../../data/places.ts'
+import { namesOfRepo } from '../../data/names.ts'
 import type { Follow, Upstream } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
-import { type Kind, linesOf, ScopedList, sendTo, type Values, WithPermission } from '../rules/placed-list.tsx'
+import { type Kind, linesOf, ScopedList, sendTo, type Values, WithPermission } from '../rules/scoped-list.tsx'
 import { Copies } from './copies.tsx'
 
 export function MirrorsScreen({ names }: { names: readonly string[] }) {
@@ -101,7 +101,7 @@ export const upstreams: Kind<Upstream> = {
   empty: words.noUpstreams,
   path,
   member: 'upstreams',
-  scope: 'uidp.descendantsOf',
+  scopeParam: 'uidp.descendantsOf',
   nameOf: ({ name }) => name,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },

@@ -3,8 +3,8 @@ import { readPage } from '../../data/list.ts'
 import type { Role } from '../../data/types.ts'
 
 export async function readRoles(organization: string, signal: AbortSignal): Promise<Role[]> {
-  const read = (place: Record<string, string | boolean>) =>
-    readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { ...place, orderBy: 'name' }, signal })
+  const read = (filter: Record<string, string | boolean>) =>
+    readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { ...filter, orderBy: 'name' }, signal })
   const [own, builtIn] = await Promise.all([read({ 'uidp.childrenOf': organization }), read({ 'uidp.inRoot': true })])
   return [...own.items, ...builtIn.items.filter(({ name }) => name !== 'operator')]
 }

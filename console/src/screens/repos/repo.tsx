@@ -4,7 +4,7 @@ import { go } from '../../app/route.ts'
 import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { type Paged, readNext, readPage } from '../../data/list.ts'
-import { findRepo, type WithPath } from '../../data/places.ts'
+import { findRepo, type WithPath } from '../../data/names.ts'
 import type { Repo, Tag } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -34,7 +34,7 @@ const orders = ['name', 'update_time', 'create_time']
 type Props = { names: readonly string[]; query: URLSearchParams }
 
 export function RepoScreen({ names, query }: Props) {
-  const place = useLoad(`repo ${names.join('/')}`, () => findRepo(names))
+  const read = useLoad(`repo ${names.join('/')}`, () => findRepo(names))
   const view = query.get('view') ?? 'tags'
   const here = paths.repo(names)
   const tabs = [
@@ -45,7 +45,7 @@ export function RepoScreen({ names, query }: Props) {
   ]
   return (
     <Screen title={names.join('/')} trail={trailOf(names)} tabs={tabs}>
-      <Shown of={place}>
+      <Shown of={read}>
         {({ item, groups }) => (
           <>
             {item.description !== '' && (
@@ -76,7 +76,7 @@ export function RepoScreen({ names, query }: Props) {
               </>
             )}
             {view === 'readme' && <Readme repo={item.uid} />}
-            {view === 'settings' && <RepoSettings names={names} repo={item} onChange={place.reload} />}
+            {view === 'settings' && <RepoSettings names={names} repo={item} onChange={read.reload} />}
             {view === 'pull' && <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
           </>
         )}

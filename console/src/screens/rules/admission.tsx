@@ -5,7 +5,7 @@ import type { Field } from '../../ui/form.tsx'
 import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
-import { type At, type Kind, Rules, ScopedList, sendTo, type Values } from './placed-list.tsx'
+import { type At, type Kind, Rules, ScopedList, sendTo, type Values } from './scoped-list.tsx'
 
 export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (

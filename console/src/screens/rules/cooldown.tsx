@@ -13,7 +13,7 @@ import {
   tagFields,
   tagsColumn,
   type Values,
-} from './placed-list.tsx'
+} from './scoped-list.tsx'
 
 export function CooldownPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (

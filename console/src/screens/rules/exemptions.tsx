@@ -3,7 +3,7 @@ import { ask } from '../../data/api.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import { Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import type { Kind } from './placed-list.tsx'
+import type { Kind } from './scoped-list.tsx'
 import { timeOf, untilField } from './until.ts'
 
 type Exemption = {

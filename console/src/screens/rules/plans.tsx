@@ -5,8 +5,8 @@ import { here } from '../../app/route.ts'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
-import { readPlaced, whereOf } from '../../data/placed.ts'
-import { namesOfRepo, parentOf, pathNamesOf } from '../../data/places.ts'
+import { namesOfRepo, parentOf, pathNamesOf } from '../../data/names.ts'
+import { readScoped, whereOf } from '../../data/scoped.ts'
 import type { Plan, PlannedDeletion } from '../../data/types.ts'
 import { ActButton, DangerButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -23,7 +23,7 @@ const pollMs = 1500
 /** Plans of this scope and below it. `chosen` is the plan that is shown. */
 export function Plans({ at, chosen }: { at: string; chosen: string }) {
   const read = useLoad(`plans ${at}`, async (signal) => {
-    const { items } = await readPlaced<Plan>(path, 'retentionPlans', { place: at, signal })
+    const { items } = await readScoped<Plan>(path, 'retentionPlans', { scope: at, signal })
     const plans = items.filter(({ uid }) => whereOf(uid, at) !== 'above')
     const named = plans.map(async (plan) => ({ ...plan, names: (await pathNamesOf(parentOf(plan.uid))).names }))
     return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))

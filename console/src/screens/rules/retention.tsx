@@ -4,6 +4,7 @@ import type { Hold, Quarantined, RetentionRule, TagRule } from '../../data/types
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
+import { Plans } from './plans.tsx'
 import {
   type At,
   type Kind,
@@ -14,8 +15,7 @@ import {
   tagFields,
   tagsColumn,
   type Values,
-} from './placed-list.tsx'
-import { Plans } from './plans.tsx'
+} from './scoped-list.tsx'
 
 export function Retention({ at, query }: { at: At; query: URLSearchParams }) {
   return (

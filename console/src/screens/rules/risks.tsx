@@ -1,13 +1,13 @@
 // Accepted risks, and trusted signers of VEX documents.
 import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
-import { nameOfIdentity } from '../../data/places.ts'
+import { nameOfIdentity } from '../../data/names.ts'
 import type { Risk, Signer } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { type At, type Kind, Rules, ScopedList } from './placed-list.tsx'
+import { type At, type Kind, Rules, ScopedList } from './scoped-list.tsx'
 import { timeOf, untilField } from './until.ts'
 
 export function Risks({ at, query }: { at: At; query: URLSearchParams }) {

@@ -4,7 +4,7 @@ import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { isAbout } from '../../data/patterns.ts'
-import { readPlaced, whereOf } from '../../data/placed.ts'
+import { readScoped, whereOf } from '../../data/scoped.ts'
 import type { PullRule, Resolution, Tag } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
@@ -25,7 +25,7 @@ export function TooYoungTags(props: Props) {
 
 function TooYoungTagList({ names, repo }: Props) {
   const read = useLoad(`too young tags ${repo}`, async (signal) => {
-    const { items } = await readPlaced<PullRule>('/registry/v2/pullRules', 'pullRules', { place: repo, signal })
+    const { items } = await readScoped<PullRule>('/registry/v2/pullRules', 'pullRules', { scope: repo, signal })
     const rules = items.filter(({ uid }) => whereOf(uid, repo) !== 'below')
     const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
     const { items: tags } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: checkedTags, query, signal })

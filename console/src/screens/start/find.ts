@@ -3,7 +3,7 @@ import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import { findGroup, findRepo, namesOfGroup, namesOfRepo, parentOf } from '../../data/places.ts'
+import { findGroup, findRepo, namesOfGroup, namesOfRepo, parentOf } from '../../data/names.ts'
 import type { Group, Identity, Repo, Tag, VulnerableImage, VulnerableImages } from '../../data/types.ts'
 import { unscannedText } from '../../ui/scan-words.ts'
 import { type FoundTag, withNames } from './start.tsx'
@@ -20,7 +20,7 @@ export type Found = {
   kind: 'digest' | 'vulnerability' | 'path' | 'word'
   tags: readonly FoundTag[]
   images: readonly FoundImage[]
-  places: readonly FoundResource[]
+  resources: readonly FoundResource[]
   /** Number of images that were not scanned completely. */
   unknown: number
   /** Summary of the content that was not compared with the vulnerability. Empty if all content was compared. */
@@ -29,7 +29,7 @@ export type Found = {
   target?: string
 }
 
-const nothing = { tags: [], images: [], places: [], unknown: 0, unscanned: '' }
+const nothing = { tags: [], images: [], resources: [], unknown: 0, unscanned: '' }
 const most = 50
 const digestOf = /^(?:(?<names>[^@\s]+)@)?(?<digest>sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|[0-9a-f]{64})$/
 const vulnerabilityOf = /^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|[A-Z]+-\d{4}-\d+)$/i
@@ -97,7 +97,7 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
     readOrNone(readPage<Tag>('/registry/v2/tags', 'tags', { ...by, size: 20 })),
     readOrNone(readPage<Identity>('/iam/v2/identities', 'identities', by)),
   ])
-  const places = await Promise.all([
+  const resources = await Promise.all([
     ...groups.map(async ({ uid, description }): Promise<FoundResource> => {
       const names = await namesOfGroup(uid)
       return { uid, kind: 'group', label: labelOf(names, name), href: paths.group(names), about: description }
@@ -113,7 +113,7 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
       return { uid, kind: 'person', label: name, href, about: description }
     }),
   ])
-  return { ...nothing, kind: 'word', places, tags: await Promise.all(tags.map((tag) => withNames(tag, signal))) }
+  return { ...nothing, kind: 'word', resources, tags: await Promise.all(tags.map((tag) => withNames(tag, signal))) }
 }
 
 const labelOf = (names: readonly string[], name: string): string =>

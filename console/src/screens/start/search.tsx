@@ -21,7 +21,7 @@ export function SearchScreen({ q }: { q: string }) {
   return (
     <Screen title={words.resultsFor(q)}>
       <Shown of={found}>
-        {({ tags, images, places, unknown, unscanned, kind }) => (
+        {({ tags, images, resources, unknown, unscanned, kind }) => (
           <>
             {unknown > 0 && <Note kind="warn">{words.unknownImages(unknown)}</Note>}
             {images.length > 0 && unscanned !== '' && (
@@ -38,10 +38,15 @@ export function SearchScreen({ q }: { q: string }) {
                 keyOf={({ repoUid, digest }) => repoUid + digest}
               />
             )}
-            {places.length > 0 && (
-              <Table caption={words.foundPlaces} columns={placeColumns} items={places} keyOf={({ uid }) => uid} />
+            {resources.length > 0 && (
+              <Table
+                caption={words.foundResources}
+                columns={resourceColumns}
+                items={resources}
+                keyOf={({ uid }) => uid}
+              />
             )}
-            {tags.length + images.length + places.length === 0 && (
+            {tags.length + images.length + resources.length === 0 && (
               <Empty>{kind === 'vulnerability' ? noImagesText(unscanned) : words.nothingFound[kind]}</Empty>
             )}
           </>
@@ -87,7 +92,7 @@ const imageColumns: Column<FoundImage>[] = [
   { title: words.packages, cell: ({ purls }) => <bdi>{purls.join(', ')}</bdi> },
 ]
 
-const placeColumns: Column<FoundResource>[] = [
+const resourceColumns: Column<FoundResource>[] = [
   {
     title: words.name,
     isHead: true,

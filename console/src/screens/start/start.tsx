@@ -2,7 +2,7 @@
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'
-import { namesOfRepo, parentOf } from '../../data/places.ts'
+import { namesOfRepo, parentOf } from '../../data/names.ts'
 import type { Tag } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'

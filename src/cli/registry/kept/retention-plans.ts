@@ -121,8 +121,8 @@ not deleted.`,
   ],
   options: [limitOption, outputOption],
   async run(api, options) {
-    const place = await scopeNamed(api, String(options.scope))
-    const made = (await api.call('POST', `${path}/${place}`, {})) as Plan
+    const scope = await scopeNamed(api, String(options.scope))
+    const made = (await api.call('POST', `${path}/${scope}`, {})) as Plan
     return answerOf(api, options, await settled(api, made.uid, 'PLANNING'))
   },
 })

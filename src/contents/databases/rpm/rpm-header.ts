@@ -72,14 +72,14 @@ class Header {
     const entry = this.#index.get(tag)
     if (!entry) return ''
     if (entry.type !== types.string && entry.type !== types.translated) throw damaged()
-    return this.#stringAt(this.#place(entry, 1)).text
+    return this.#stringAt(this.#positionOf(entry, 1)).text
   }
 
   number(tag: number): string {
     const entry = this.#index.get(tag)
     if (!entry) return ''
     if (entry.type !== types.int32 || entry.count < 1) throw damaged()
-    return String(this.#blob.readUInt32BE(this.#place(entry, 4)))
+    return String(this.#blob.readUInt32BE(this.#positionOf(entry, 4)))
   }
 
   /** Yields full paths. Since rpm 4, headers store folders and file names separately. */
@@ -93,7 +93,9 @@ class Header {
     let i = 0
     for (const name of numbers ? this.#strings(tags.names) : this.#strings(tags.oldFiles)) {
       const isThere = numbers?.type === types.int32 && i < numbers.count
-      const folder = isThere ? (folders[this.#blob.readUInt32BE(this.#place(numbers, 4 * (i + 1)) + 4 * i)] ?? '') : ''
+      const folder = isThere
+        ? (folders[this.#blob.readUInt32BE(this.#positionOf(numbers, 4 * (i + 1)) + 4 * i)] ?? '')
+        : ''
       i++
       if (budget.left-- <= 0) return
       yield `${folder}${name}`.replace(/^\/{1,8}/, '')
@@ -103,7 +105,7 @@ class Header {
   *#strings(tag: number): Generator<string> {
     const entry = this.#index.get(tag)
     if (entry?.type !== types.strings) return
-    let at = this.#place(entry, 1)
+    let at = this.#positionOf(entry, 1)
     for (let i = 0; i < entry.count && at < this.#end; i++) {
       const { text, end } = this.#stringAt(at)
       yield text
@@ -111,7 +113,7 @@ class Header {
     }
   }
 
-  #place({ offset }: IndexEntry, length: number): number {
+  #positionOf({ offset }: IndexEntry, length: number): number {
     const at = this.#data + offset
     if (offset < 0 || at + length > this.#end) throw damaged()
     return at

@@ -11,7 +11,7 @@ import { readSqliteLog } from './sqlite-log.ts'
 import { blobsInSqlite } from './sqlite-rows.ts'
 
 const blobs = ['a', 'b', 'c', 'd'].map((name) => rpmHeader({ name, version: '1', release: '1' }))
-const place = 'var/lib/rpm/rpmdb.sqlite'
+const databasePath = 'var/lib/rpm/rpmdb.sqlite'
 const sized = (count: number, factor: number) => Array.from({ length: count }, (_, i) => Buffer.alloc(i * factor, i))
 
 async function scan(layers: readonly LayerEntries[], limits = {}) {
@@ -25,7 +25,10 @@ async function scan(layers: readonly LayerEntries[], limits = {}) {
     hasDatabase: contents?.hasDatabase ?? false,
   }
 }
-const image = ({ bytes, log }: LoggedDatabase): LayerEntries => ({ [place]: bytes, [`${place}-wal`]: log })
+const image = ({ bytes, log }: LoggedDatabase): LayerEntries => ({
+  [databasePath]: bytes,
+  [`${databasePath}-wal`]: log,
+})
 const complete = (names: string) => ({ names, gaps: [], hasDatabase: true })
 
 /** Database whose file has one package, and whose log adds two and removes the first. */
@@ -40,17 +43,17 @@ const changed = () =>
 test('adds the committed transactions of a write-ahead log to the database', async () => {
   const { bytes, log } = changed()
   assert.deepEqual(await scan([image({ bytes, log })]), complete('b c'))
-  assert.deepEqual(await scan([{ [place]: bytes }]), complete('a'))
-  assert.deepEqual(await scan([{ [place]: bytes, [`${place}-wal`]: '' }]), complete('a'))
+  assert.deepEqual(await scan([{ [databasePath]: bytes }]), complete('a'))
+  assert.deepEqual(await scan([{ [databasePath]: bytes, [`${databasePath}-wal`]: '' }]), complete('a'))
 })
 
 test('reads a log in a higher layer than its database, and ignores a log that a layer has removed', async () => {
   const { bytes, log } = changed()
-  const [lower, upper] = [{ [place]: bytes }, { [`${place}-wal`]: log }]
+  const [lower, upper] = [{ [databasePath]: bytes }, { [`${databasePath}-wal`]: log }]
   assert.deepEqual(await scan([lower, upper]), complete('b c'))
   assert.deepEqual(await scan([{ ...upper, ...lower }]), complete('b c'))
   assert.deepEqual(await scan([lower, upper, { 'var/lib/rpm/.wh.rpmdb.sqlite-wal': '' }]), complete('a'))
-  assert.deepEqual(await scan([lower, upper, { 'var/lib/.wh.rpm': '', [place]: bytes }]), complete('a'))
+  assert.deepEqual(await scan([lower, upper, { 'var/lib/.wh.rpm': '', [databasePath]: bytes }]), complete('a'))
 })
 
 test('reads the same rows as SQLite, for any page size and any history of the log', () => {
@@ -97,16 +100,16 @@ test('leaves out the incomplete transaction at the end of a log, and reports a c
   })
   assert.deepEqual(await scan([image(uncommitted)]), {
     ...complete('a b'),
-    gaps: [`${place}-wal DAMAGED: the last transaction in the write-ahead log is incomplete`],
+    gaps: [`${databasePath}-wal DAMAGED: the last transaction in the write-ahead log is incomplete`],
   })
 })
 
 test('reports a coverage gap for each damage of a log', async () => {
   const { bytes, log } = changed()
   const cut = await scan([image({ bytes, log: log.subarray(0, -1) })])
-  assert.deepEqual(cut.gaps, [`${place}-wal DAMAGED: the write-ahead log is damaged or incomplete`])
+  assert.deepEqual(cut.gaps, [`${databasePath}-wal DAMAGED: the write-ahead log is damaged or incomplete`])
   assert.deepEqual((await scan([image({ bytes, log: Buffer.from('x') })])).gaps, [
-    `${place}-wal DAMAGED: the write-ahead log is incomplete`,
+    `${databasePath}-wal DAMAGED: the write-ahead log is incomplete`,
   ])
   for (let at = 0; at < log.length; at++) {
     const damaged = Buffer.from(log)
@@ -116,22 +119,24 @@ test('reports a coverage gap for each damage of a log', async () => {
   const other = loggedDatabase((database) => insertPackages(database, blobs), 1024)
   const { gaps, hasDatabase } = await scan([image({ bytes, log: other.log })])
   const sizes = 'the write-ahead log and the SQLite database have different page sizes'
-  assert.deepEqual([gaps, hasDatabase], [[`${place} DAMAGED: ${sizes}`], false])
+  assert.deepEqual([gaps, hasDatabase], [[`${databasePath} DAMAGED: ${sizes}`], false])
 })
 
 test('reports a coverage gap for a log without database, a rollback journal, and files above the limit', async () => {
   const { bytes, log } = changed()
-  const alone = await scan([{ 'etc/os-release': 'ID=rocky\n', [`${place}-wal`]: log }])
-  assert.deepEqual(alone.gaps, [`${place}-wal DAMAGED: the write-ahead log has no rpm database that could be read`])
-  const journal = { [place]: bytes, [`${place}-journal`]: Buffer.from('d9d505f920a163d7', 'hex') }
-  assert.deepEqual((await scan([journal])).gaps, [
-    `${place}-journal DAMAGED: the rpm database has a rollback journal, which shows that a transaction was interrupted`,
+  const alone = await scan([{ 'etc/os-release': 'ID=rocky\n', [`${databasePath}-wal`]: log }])
+  assert.deepEqual(alone.gaps, [
+    `${databasePath}-wal DAMAGED: the write-ahead log has no rpm database that could be read`,
   ])
-  const ended = { [place]: bytes, [`${place}-journal`]: Buffer.alloc(512) }
+  const journal = { [databasePath]: bytes, [`${databasePath}-journal`]: Buffer.from('d9d505f920a163d7', 'hex') }
+  assert.deepEqual((await scan([journal])).gaps, [
+    `${databasePath}-journal DAMAGED: the rpm database has a rollback journal, which shows that a transaction was interrupted`,
+  ])
+  const ended = { [databasePath]: bytes, [`${databasePath}-journal`]: Buffer.alloc(512) }
   assert.deepEqual(await scan([ended]), complete('a'))
   const most = bytes.length + 100
   assert.deepEqual(await scan([image({ bytes, log })], { rpmBytes: most }), {
     ...complete('a'),
-    gaps: [`${place}-wal LIMIT_EXCEEDED: the rpm databases have more than ${most} bytes together`],
+    gaps: [`${databasePath}-wal LIMIT_EXCEEDED: the rpm databases have more than ${most} bytes together`],
   })
 })

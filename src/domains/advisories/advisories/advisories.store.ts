@@ -98,7 +98,7 @@ async function insertAll(
     for (const { id, uid } of await tx.all<{ id: number; uid: string }>(insert)) ids.set(uid, Number(id))
   }
   const entries = added.map(({ after }) => {
-    return { uid: after.uid, id: ids.get(after.uid)!, keys: keysOf(after), places: scopeKeysOf(after.uid) }
+    return { uid: after.uid, id: ids.get(after.uid)!, keys: keysOf(after), scopes: scopeKeysOf(after.uid) }
   })
   await addToScopes(tx, listing.kind, entries)
   return ids

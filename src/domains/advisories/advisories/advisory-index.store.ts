@@ -98,21 +98,21 @@ async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<stri
 
 /** Adds up the changes first. An import changes the count of a term many times, and each scope has one row for each term. */
 async function count(tx: Tx, moves: readonly { term: number; uid: string; by: number }[]): Promise<void> {
-  const totals = new Map<string, { term: number; place: string; by: number }>()
+  const totals = new Map<string, { term: number; scope: string; by: number }>()
   for (const { term, uid, by } of moves) {
-    for (const place of scopeKeysOf(uid)) {
-      const key = `${term} ${place}`
+    for (const scope of scopeKeysOf(uid)) {
+      const key = `${term} ${scope}`
       const total = totals.get(key)
       if (total) total.by += by
-      else totals.set(key, { term, place, by })
+      else totals.set(key, { term, scope, by })
     }
   }
-  totals.set('changes', { term: changes, place: top, by: 1 })
+  totals.set('changes', { term: changes, scope: top, by: 1 })
   const rows = [...totals.values()].filter(({ by }) => by !== 0).sort((a, b) => a.term - b.term)
   await insertRows(
     tx,
     sql`INSERT INTO advisory_term_counts (term_id, place, shard, total)`,
-    rows.map(({ term, place, by }) => sql`(${term}, ${place}, ${tx.shard}, ${by})`),
+    rows.map(({ term, scope, by }) => sql`(${term}, ${scope}, ${tx.shard}, ${by})`),
     sql`ON CONFLICT (term_id, place, shard) DO UPDATE SET total = advisory_term_counts.total + excluded.total`,
   )
 }

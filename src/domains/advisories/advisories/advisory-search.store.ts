@@ -222,10 +222,10 @@ async function countIn(reader: Reader, branches: readonly Branch[], query: (bran
 }
 
 async function countAt(reader: Reader, branches: readonly Branch[], terms: readonly number[]): Promise<number> {
-  const places = branches.flatMap((branch) => ('uids' in branch ? [] : [scopeKeyOf(branch)]))
+  const scopes = branches.flatMap((branch) => ('uids' in branch ? [] : [scopeKeyOf(branch)]))
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
-      FROM advisory_term_counts WHERE term_id IN (${list(terms)}) AND place IN (${list(places)})`)
+      FROM advisory_term_counts WHERE term_id IN (${list(terms)}) AND place IN (${list(scopes)})`)
   return row?.total ?? 0
 }
 

@@ -69,12 +69,12 @@ const namesAtOnce = 20
 /** Advisories on artifacts with these names, in some groups and their descendants. Each advisory has its approved events only. */
 export async function advisoriesAbout(
   reader: Reader,
-  places: readonly string[],
+  groups: readonly string[],
   names: readonly string[],
 ): Promise<Advisory[]> {
   const found: Advisory[] = []
-  for (let done = 0; done < names.length && places.length > 0; done += namesAtOnce) {
-    found.push(...(await store.listAbout(reader, places, names.slice(done, done + namesAtOnce))))
+  for (let done = 0; done < names.length && groups.length > 0; done += namesAtOnce) {
+    found.push(...(await store.listAbout(reader, groups, names.slice(done, done + namesAtOnce))))
     // There can be thousands of names, so the loop yields to other requests after each chunk.
     await setImmediate()
   }

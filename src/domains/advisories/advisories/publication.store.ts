@@ -78,15 +78,15 @@ export async function listPublished(reader: Reader, group: string, terms: readon
 /** Advisories on artifacts with these names, in some groups and their descendants. */
 export async function listAbout(
   reader: Reader,
-  places: readonly string[],
+  groups: readonly string[],
   names: readonly string[],
 ): Promise<Advisory[]> {
   // Each scope has a separate query. A single query with OR would read the advisories of all other scopes on these names.
-  const found = places.map(
-    (place) => sql`
+  const found = groups.map(
+    (group) => sql`
         SELECT p.id FROM advisory_terms k JOIN advisory_postings p ON p.term_id = k.id
          WHERE k.facet = ${facets.artifactName} AND k.value IN (${list(names)})
-           AND p.uid > ${`${place}/`} AND p.uid < ${`${place}0`}`,
+           AND p.uid > ${`${group}/`} AND p.uid < ${`${group}0`}`,
   )
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM advisories t WHERE t.id IN (${join(found, ' UNION ALL ')})`)

@@ -129,7 +129,7 @@ class AdvisoriesOf {
   readonly #call: Call
   readonly #root: string
   readonly #byName = new Map<string, Advisory[]>()
-  #places: readonly string[] | undefined
+  #scopes: readonly string[] | undefined
 
   constructor(call: Call, root: string) {
     this.#call = call
@@ -154,9 +154,9 @@ class AdvisoriesOf {
   async #read(names: readonly string[]): Promise<void> {
     const unread = [...new Set(names)].filter((name) => !this.#byName.has(name))
     if (unread.length === 0) return
-    this.#places ??= await this.#placesThatCount()
+    this.#scopes ??= await this.#findScopes()
     for (const name of unread) this.#byName.set(name, [])
-    for (const found of await advisoriesAbout(this.#call.app.db, this.#places, unread)) {
+    for (const found of await advisoriesAbout(this.#call.app.db, this.#scopes, unread)) {
       this.#byName.get(found.artifactName)!.push(found)
     }
   }
@@ -165,11 +165,11 @@ class AdvisoriesOf {
    * Organizations whose advisories apply. For all callers, this is the public organization. For callers who can list the
    * advisories of the image's organization, also that organization.
    */
-  async #placesThatCount(): Promise<readonly string[]> {
+  async #findScopes(): Promise<readonly string[]> {
     const { app, caller } = this.#call
     const published = await findPublicOrganization(app)
-    const own = caller.rights.roots([listAdvisories]).flatMap((place) => {
-      return isAtOrBelow(this.#root, place) ? [this.#root] : isAtOrBelow(place, this.#root) ? [place] : []
+    const own = caller.rights.roots([listAdvisories]).flatMap((scope) => {
+      return isAtOrBelow(this.#root, scope) ? [this.#root] : isAtOrBelow(scope, this.#root) ? [scope] : []
     })
     return [...new Set([...(published === undefined ? [] : [published]), ...own])]
   }

@@ -114,7 +114,7 @@ async function findTags(call: Call, { images, lenient = false }: ReportRequest):
 
 /** Finds a repository that the caller can see. Throws NOT_FOUND if it does not exist and the caller would be able to see it. */
 async function visibleRepo(call: Call, named: string, lenient: boolean) {
-  const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
+  const sees = (uid: string) => call.reach.some((scope) => isAtOrBelow(uid, scope))
   const found = await findByPath(call.app.db, named)
   if (found.repo) return sees(found.repo.uid) ? found.repo : undefined
   if (!lenient && sees(found.group || top)) throw notFound('registry.pinfold.dev/Repo', named)

@@ -14,13 +14,13 @@ const bounds = { positions: 1000, events: 250 }
 /** Events for the subscription up to `position`. `isEnd` is true if there are no later events. */
 export type Read = { events: Waiting[]; position: number; isEnd: boolean }
 
-type Place = { subscription: number; node: string; after: number }
+type ReadFrom = { subscription: number; node: string; after: number }
 
 /** Reads the next events of a queue that the server owns, within the limits of one read. */
 export async function readEvents(
   app: Pick<App, 'vendor'>,
   reader: Reader,
-  { subscription, node, after }: Place,
+  { subscription, node, after }: ReadFrom,
   most: Partial<typeof bounds> = bounds,
 ): Promise<Read> {
   const { positions, events: limit } = { ...bounds, ...most }
@@ -39,7 +39,7 @@ export async function readEvents(
 export async function readSubject(
   app: Pick<App, 'vendor'>,
   reader: Reader,
-  { subscription, node, after, subject, upTo }: Place & { subject: string; upTo: number },
+  { subscription, node, after, subject, upTo }: ReadFrom & { subject: string; upTo: number },
   limit: number,
 ): Promise<Read> {
   const follower = await store.findFollower(reader, subscription, node)

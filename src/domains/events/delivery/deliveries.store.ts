@@ -117,12 +117,12 @@ function fromRow(subscription: string, row: Row): Delivery {
   }
 }
 
-type Place = { id: number; uid: string }
+type SubscriptionKey = { id: number; uid: string }
 
 /** One page of deliveries, and one more row. */
 export async function listDeliveries(
   reader: Reader,
-  { id, uid }: Place,
+  { id, uid }: SubscriptionKey,
   page: Page,
   state: DeliveryState | undefined,
   after: number | undefined,
@@ -149,7 +149,11 @@ function conditions(subscription: number, state: DeliveryState | undefined): Sql
 }
 
 /** Deliveries with these IDs, in no particular order. Missing deliveries are left out. */
-export async function findDeliveries(reader: Reader, { id, uid }: Place, ids: readonly number[]): Promise<Delivery[]> {
+export async function findDeliveries(
+  reader: Reader,
+  { id, uid }: SubscriptionKey,
+  ids: readonly number[],
+): Promise<Delivery[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM deliveries d ${joins} WHERE d.id IN (${list(ids)}) AND d.subscription_id = ${id}`)
   return rows.map((row) => fromRow(uid, row))

@@ -18,7 +18,7 @@ const maxSubjectQueues = 20_000
 export class QueueReader {
   readonly subjectQueues = new SubjectQueues()
   readonly #app: Pick<App, 'db' | 'vendor'>
-  readonly #place: { subscription: number; node: string }
+  readonly #queue: { subscription: number; node: string }
   /** Generation of the queue whose position was read. Undefined until the position is read. */
   #generation: number | undefined
   /** ID of the last stored delivery that was read. */
@@ -34,9 +34,9 @@ export class QueueReader {
   /** Progress as stored in the database. */
   #saved = { position: 0, subjectQueues: new Map<string, number>() }
 
-  constructor(app: Pick<App, 'db' | 'vendor'>, place: { subscription: number; node: string }) {
+  constructor(app: Pick<App, 'db' | 'vendor'>, queue: { subscription: number; node: string }) {
     this.#app = app
-    this.#place = place
+    this.#queue = queue
   }
 
   /** True if there may be events that were not read. */
@@ -97,7 +97,7 @@ export class QueueReader {
     let reads = 0
     do {
       notes = this.#notes
-      progress = await findProgress(this.#app.db, this.#place.subscription)
+      progress = await findProgress(this.#app.db, this.#queue.subscription)
     } while (notes !== this.#notes && ++reads < opensAtOnce)
     const { behind, position, subjectQueues, generation } = progress
     this.#position = position
@@ -112,8 +112,8 @@ export class QueueReader {
   async #feedStored(subjectQueue: SubjectQueue, now: () => number): Promise<void> {
     while (subjectQueue.rows.length === 0 && subjectQueue.more) {
       const { subject, last } = subjectQueue
-      const place = { subscription: this.#place.subscription, subject, after: last, upTo: this.#cursor }
-      const rows = await scanSubject(this.#app.db, place, subjectQueueRows)
+      const range = { subscription: this.#queue.subscription, subject, after: last, upTo: this.#cursor }
+      const rows = await scanSubject(this.#app.db, range, subjectQueueRows)
       // Rows of this reader are left out, because their results may not be written yet.
       const others = rows.filter((row) => !this.#own.has(row.id))
       this.subjectQueues.feed(subjectQueue, others, rows.length === subjectQueueRows, now(), rows.at(-1)?.id ?? last)
@@ -122,7 +122,7 @@ export class QueueReader {
 
   async #readStored(now: () => number): Promise<void> {
     const notes = this.#notes
-    const rows = await scanWaiting(this.#app.db, this.#place.subscription, this.#cursor, rowsAtOnce)
+    const rows = await scanWaiting(this.#app.db, this.#queue.subscription, this.#cursor, rowsAtOnce)
     this.#cursor = rows.at(-1)?.id ?? this.#cursor
     const others = rows.filter((row) => !this.#own.has(row.id) && !this.subjectQueues.isBeingStored(row))
     this.subjectQueues.add(others, now())
@@ -132,8 +132,8 @@ export class QueueReader {
   async #feedEvents(subjectQueue: SubjectQueue, now: () => number): Promise<void> {
     while (subjectQueue.rows.length === 0 && subjectQueue.moreEvents) {
       const { subject, position: after } = subjectQueue
-      const place = { ...this.#place, subject, after, upTo: this.#position }
-      const { events, position, isEnd } = await readSubject(this.#app, this.#app.db, place, subjectQueueRows)
+      const range = { ...this.#queue, subject, after, upTo: this.#position }
+      const { events, position, isEnd } = await readSubject(this.#app, this.#app.db, range, subjectQueueRows)
       this.subjectQueues.feedEvents(subjectQueue, events, position, !isEnd, now())
     }
   }
@@ -141,7 +141,7 @@ export class QueueReader {
   async #readEvents(subjects: number, now: () => number): Promise<void> {
     const notes = this.#notes
     const after = this.#position
-    const { events, position, isEnd } = await readEvents(this.#app, this.#app.db, { ...this.#place, after })
+    const { events, position, isEnd } = await readEvents(this.#app, this.#app.db, { ...this.#queue, after })
     const added = new Set<string>()
     const end = events.findIndex(({ subject }) => {
       return !this.subjectQueues.has(subject) && added.add(subject).size > subjects

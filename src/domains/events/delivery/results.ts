@@ -258,10 +258,10 @@ async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node:
   const ids = await writeRows(tx, entries, (subscription) => saved.has(subscription))
   const values: unknown[] = []
   for (const one of batch) {
-    const place = one.moved && saved.get(one.moved.subscription)
-    const isDone = place?.checkpoint.isDone ?? false
+    const mine = one.moved && saved.get(one.moved.subscription)
+    const isDone = mine?.checkpoint.isDone ?? false
     const value = await one.write(tx, { id: (one.entry && ids.get(one.entry)) ?? 0, isDone })
-    if (place && one.moved?.isReleased && isDone && value === true) place.position = 0
+    if (mine && one.moved?.isReleased && isDone && value === true) mine.position = 0
     values.push(value)
   }
   return { batch, values, saved: [...saved.values()], proof: proofOf(ids) }

@@ -96,8 +96,8 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
 }
 
 /** Key of the row, which begins with the organization. */
-function keyOf({ organization, place, repository, caller, action, code, lastTime }: Refusal): string {
-  return JSON.stringify([organization, place, repository, caller, action, code, lastTime.slice(0, 13)])
+function keyOf({ organization, group, repository, caller, action, code, lastTime }: Refusal): string {
+  return JSON.stringify([organization, group, repository, caller, action, code, lastTime.slice(0, 13)])
 }
 
 async function writeBatch(db: Db, batch: readonly Refusal[]): Promise<void> {
@@ -119,7 +119,7 @@ function rowOf(refused: RefusedRequest): Refusal {
   return {
     uid: '',
     organization,
-    place: group,
+    group,
     outsider,
     // For an outsider, paths that do not exist are left out. Otherwise an outsider could create any number of rows.
     repository: repository ?? (outsider ? '' : replaceControlCharacters(path, maxPath)),

@@ -5,7 +5,7 @@ import { messageOf } from '#lib/contract/messages.ts'
 import { refusalFields } from './refusals.model.ts'
 import * as service from './refusals.service.ts'
 
-const toRefusal = messageOf(RefusalSchema, { group: 'place' })
+const toRefusal = messageOf(RefusalSchema)
 
 export const refusals: Handlers<typeof RefusalsService> = {
   listRefusals: listing(

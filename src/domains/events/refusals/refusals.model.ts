@@ -8,7 +8,7 @@ export type Refusal = {
   uid: string
   organization: string
   /** Uid of the deepest existing group on the path. */
-  place: string
+  group: string
   /** True if the caller is not an identity of the organization and has no permission there. */
   outsider: boolean
   /** Empty if the repository does not exist and the caller is an outsider. */

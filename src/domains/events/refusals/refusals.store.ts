@@ -7,7 +7,7 @@ import { maxKept, type Refusal } from './refusals.model.ts'
 /** Adds refusals to the rows of the same hour. Each row must occur at most once. */
 export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise<void> {
   const rows = refusals.map((one) => {
-    return sql`(${one.organization}, ${one.place}, ${Number(one.outsider)}, ${one.repository}, ${one.caller}, ${one.action},
+    return sql`(${one.organization}, ${one.group}, ${Number(one.outsider)}, ${one.repository}, ${one.caller}, ${one.action},
                 ${one.code}, ${one.lastTime.slice(0, 13)}, ${one.reference}, ${one.reason}, ${one.remoteAddress},
                 ${one.count}, ${one.lastTime})`
   })
@@ -55,7 +55,7 @@ export async function listRefusals(reader: Reader, group: string, page: Page): P
   const past = order.desc ? sql`<` : sql`>`
   const from = after ? [sql`(last_time, id) ${past} (${after.value}, ${Number(after.uid)})`] : []
   const rows = await reader.all<Row>(sql`
-    SELECT id, organisation AS organization, place, outsider, repository, caller, action, code, reference, reason,
+    SELECT id, organisation AS organization, place AS "group", outsider, repository, caller, action, code, reference, reason,
            remote_address AS "remoteAddress", count, last_time AS "lastTime"
       FROM refusals WHERE ${join([...within(group), ...from], ' AND ')}
      ORDER BY last_time ${dir}, id ${dir} LIMIT ${size + 1} OFFSET ${skip}`)

@@ -123,7 +123,7 @@ async function deliveryOf({ app, url }: StreamCall, group: string, event: Ordere
  * Limit on the groups for which a stream is announced. A stream for more groups gets only events of pulls that others have
  * requested.
  */
-const maxPlaces = 1000
+const maxGroups = 1000
 const leastRenewMs = 30_000
 const writes = { isolation: 'rowLocks', durability: 'later' } as const
 
@@ -151,15 +151,15 @@ export async function announce(
   let lastGroups = ''
   let lastSent = 0
 
-  const placesNow = async (): Promise<readonly string[]> => {
+  const groupsNow = async (): Promise<readonly string[]> => {
     if (group !== '') return [group]
     const { access } = call.method
     const { rights } = await call.callerNow()
-    return access.mode === 'unscoped' ? rights.roots(access.capabilities).slice(0, maxPlaces) : []
+    return access.mode === 'unscoped' ? rights.roots(access.capabilities).slice(0, maxGroups) : []
   }
   const say = async (): Promise<void> => {
     lastSent = performance.now()
-    const now = await placesNow()
+    const now = await groupsNow()
     const until = new Date(clock().getTime() + 3 * renewMs + config.requestTimeoutMs).toISOString()
     const same = lastGroups === now.join()
     lastGroups = now.join()

@@ -8,15 +8,15 @@ export function typesAt(reader: Reader, groups: readonly string[]): Promise<{ ty
 }
 
 /** True if a stream is open now for one of these groups. */
-export async function hasStream(reader: Reader, places: readonly string[], now: string): Promise<boolean> {
-  return exists(reader, sql`FROM pull_streams WHERE place IN (${list(places)}) AND expire_time > ${now}`)
+export async function hasStream(reader: Reader, groups: readonly string[], now: string): Promise<boolean> {
+  return exists(reader, sql`FROM pull_streams WHERE place IN (${list(groups)}) AND expire_time > ${now}`)
 }
 
-export async function setStream(tx: Tx, stream: string, places: readonly string[], expireTime: string): Promise<void> {
+export async function setStream(tx: Tx, stream: string, groups: readonly string[], expireTime: string): Promise<void> {
   await deleteStream(tx, stream)
-  for (const place of places) {
+  for (const group of groups) {
     await tx.run(sql`
-      INSERT INTO pull_streams (stream, place, expire_time) VALUES (${stream}, ${place}, ${expireTime})`)
+      INSERT INTO pull_streams (stream, place, expire_time) VALUES (${stream}, ${group}, ${expireTime})`)
   }
 }
 

@@ -11,7 +11,7 @@ export type Rights = {
    */
   roots(capabilities: Iterable<number>): string[]
   /** Capability masks of the caller, by group. A mask also applies to everything below its group. */
-  places(): Grants
+  grants(): Grants
 }
 
 /** Cache of the grants of identities. Entries are at most half a second old. */

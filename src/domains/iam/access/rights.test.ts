@@ -14,7 +14,7 @@ const project = below(team, '2')
 // Bits 3, 58, 126 and 168 are in different 64-bit words, so an error in one word shows.
 const [groupsList, repoList, termsList, repoAdmin] = [103, 1605, 2202, 1617] as const
 const grants = (entries: Record<string, number[]>): Grants =>
-  new Map(Object.entries(entries).map(([place, numbers]) => [place, maskOf(numbers)]))
+  new Map(Object.entries(entries).map(([scope, numbers]) => [scope, maskOf(numbers)]))
 const inOrg = below(org, 'f')
 
 test('a grant applies to its group and below, not above or in sibling groups', () => {
@@ -132,7 +132,7 @@ test(`in ${worlds} random hierarchies, the decision equals a simple check of all
   for (const [kind, count] of Object.entries(seen)) assert.ok(count > worlds / 100, `${kind}: ${count}`)
 })
 
-type Binding = { place: string; numbers: number[] }
+type Binding = { scope: string; numbers: number[] }
 type World = {
   nodes: string[]
   identity: string
@@ -147,16 +147,16 @@ const vocabulary = [...known, ...known, unknown]
 
 /** Compares each binding as strings: without masks, maps, or code of the implementation. */
 function oracle({ identity, bindings, narrowing, operator }: World, node: string, wanted: number[]): boolean {
-  const covers = (place: string) => place === top || node === place || strictlyBelow(node, place)
+  const covers = (scope: string) => scope === top || node === scope || strictlyBelow(node, scope)
   return wanted.every((number) => {
     if (number === unknown) return false
     const slash = identity.lastIndexOf('/')
     const home = slash < 0 ? top : identity.slice(0, slash)
     const bound = bindings.some(
-      ({ place, numbers }) =>
-        numbers.includes(number) && covers(place) && (home === top || place === home || strictlyBelow(place, home)),
+      ({ scope, numbers }) =>
+        numbers.includes(number) && covers(scope) && (home === top || scope === home || strictlyBelow(scope, home)),
     )
-    const allowed = narrowing?.some(({ place, numbers }) => numbers.includes(number) && covers(place)) ?? true
+    const allowed = narrowing?.some(({ scope, numbers }) => numbers.includes(number) && covers(scope)) ?? true
     return (operator || bound) && allowed
   })
 }
@@ -175,7 +175,7 @@ function randomWorld(random: () => number): World {
   // Bindings are on groups, not on the root. A token can also name the root.
   const bindings = (from: string[], most: number): Binding[] =>
     Array.from({ length: Math.floor(random() * (most + 1)) }, () => ({
-      place: pick(random, from),
+      scope: pick(random, from),
       numbers: some(random, known, 3),
     }))
   const home = random() < 0.4 ? top : pick(random, nodes)
@@ -190,7 +190,7 @@ function randomWorld(random: () => number): World {
 
 function grantsOf(bindings: Binding[]): Grants {
   const found = new Map<string, bigint>()
-  for (const { place, numbers } of bindings) found.set(place, (found.get(place) ?? 0n) | maskOf(numbers))
+  for (const { scope, numbers } of bindings) found.set(scope, (found.get(scope) ?? 0n) | maskOf(numbers))
   return found
 }
 

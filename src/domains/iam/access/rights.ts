@@ -38,10 +38,10 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
     roots: (numbers) => {
       const need = strictMask(numbers)
       if (need === undefined) return []
-      const places = new Set([top, ...held.keys(), ...(narrowing?.keys() ?? [])])
-      return highest([...places].filter((scope) => covers(scope, need)))
+      const scopes = new Set([top, ...held.keys(), ...(narrowing?.keys() ?? [])])
+      return highest([...scopes].filter((scope) => covers(scope, need)))
     },
-    places: () => {
+    grants: () => {
       if (!narrowing) return held
       const both = new Set([...held.keys(), ...narrowing.keys()])
       const masks = [...both].map((scope) => [scope, unionAbove(held, scope) & unionAbove(narrowing, scope)] as const)
@@ -55,8 +55,8 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
   return {
     holds: (node, more) => rights.holds(node, [...more, ...numbers]),
     roots: (more) => rights.roots([...more, ...numbers]),
-    places: () => {
-      const all = rights.places()
+    grants: () => {
+      const all = rights.grants()
       const kept = [...new Set([...all.keys(), ...rights.roots(numbers)])].filter((scope) =>
         rights.holds(scope, numbers),
       )
@@ -92,13 +92,13 @@ function unionAbove(grants: Grants, scope: string): bigint {
 }
 
 /** Leaves out every group that is below another one in the list. */
-function highest(places: string[]): string[] {
+function highest(scopes: string[]): string[] {
   const kept: string[] = []
-  for (const scope of places.sort()) {
+  for (const scope of scopes.sort()) {
     const last = kept.at(-1)
     if (last === undefined || !isAtOrBelow(scope, last)) kept.push(scope)
   }
   return kept
 }
 
-export const noRights: Rights = { holds: () => false, roots: () => [], places: () => new Map() }
+export const noRights: Rights = { holds: () => false, roots: () => [], grants: () => new Map() }

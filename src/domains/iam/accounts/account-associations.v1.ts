@@ -29,8 +29,8 @@ export const accountAssociationsV1: Handlers<typeof GroupAccountAssociations> = 
   },
 
   async list(call, { group, name }) {
-    const places = { uidp: undefined, id: group }
-    const associations = await wholeList(call, places, { name }, service.listAccountAssociations)
+    const scope = { uidp: undefined, id: group }
+    const associations = await wholeList(call, scope, { name }, service.listAccountAssociations)
     return { $typeName: 'pinfold.platform.iam.AccountAssociationsList', items: associations.map(toMessage) }
   },
 

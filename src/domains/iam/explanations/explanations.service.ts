@@ -25,15 +25,15 @@ export async function explainAccess(call: Call, asked: Question): Promise<Explan
   checkAsked(asked)
   const { uid, identityUid, capability } = asked
   const { db } = call.app
-  const places = lineage(uid)
-  const rows = await store.bindingsAt(db, identityUid, places, most.bindings)
+  const scopes = lineage(uid)
+  const rows = await store.bindingsAt(db, identityUid, scopes, most.bindings)
   const home = parentOf(identityUid)
   const exists = (await call.app.grants.of(identityUid)) !== undefined
   const bindings = (exists ? rows : [])
-    .map(({ place, accepted, capabilities: held, ...row }): ExplainedBinding => {
-      const shown = call.caller.rights.holds(place, listBindings) ? row : hidden
-      const effect = effectOf({ holds: holds(held, [capability]), accepted: accepted === 1, place, home })
-      return { ...shown, groupUid: place, inherited: place !== uid, effect }
+    .map(({ scope, accepted, capabilities: held, ...row }): ExplainedBinding => {
+      const shown = call.caller.rights.holds(scope, listBindings) ? row : hidden
+      const effect = effectOf({ holds: holds(held, [capability]), accepted: accepted === 1, scope, home })
+      return { ...shown, groupUid: scope, inherited: scope !== uid, effect }
     })
     .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
   const groupRoles = exists ? await explainGroupRoles(call, asked) : []
@@ -55,10 +55,10 @@ function checkAsked({ identityUid, capability }: Question): void {
   refuseIfAny(problems)
 }
 
-function effectOf(binding: { holds: boolean; accepted: boolean; place: string; home: string }): Effect {
+function effectOf(binding: { holds: boolean; accepted: boolean; scope: string; home: string }): Effect {
   if (!binding.holds) return 'roleLacksIt'
   if (!binding.accepted) return 'notAccepted'
-  return isAtOrBelow(binding.place, binding.home) ? 'grants' : 'aboveHome'
+  return isAtOrBelow(binding.scope, binding.home) ? 'grants' : 'aboveHome'
 }
 
 function holds(held: string, wanted: readonly number[]): boolean {
@@ -73,8 +73,8 @@ function holds(held: string, wanted: readonly number[]): boolean {
 async function findRemedies(call: Call, asked: Question): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
   const { uid, identityUid, capability } = asked
   const { rights } = call.caller
-  const places = lineage(uid)
-  const seen = [...places.filter((place) => rights.holds(place, listRoles)), top]
+  const scopes = lineage(uid)
+  const seen = [...scopes.filter((scope) => rights.holds(scope, listRoles)), top]
   const roles = (await store.rolesAt(call.app.db, seen)).filter((role) => role.uid !== operatorRole.uid)
   // An identity cannot have permissions above its own group.
   const reachable = isAtOrBelow(uid, parentOf(identityUid))
@@ -83,7 +83,7 @@ async function findRemedies(call: Call, asked: Question): Promise<Pick<Explanati
     return { uid: role, name, capabilityCount: (JSON.parse(held) as number[]).length }
   })
   const giving = sufficient.filter((role) => holds(role.capabilities, [capability, binds])).map((role) => role.uid)
-  const visible = places.filter((place) => rights.holds(place, listBindings))
+  const visible = scopes.filter((scope) => rights.holds(scope, listBindings))
   const holders = giving.length === 0 ? [] : await store.holdersOf(call.app.db, visible, giving, most.grantors)
   return {
     sufficientRoles: counted.sort((a, b) => a.capabilityCount - b.capabilityCount).slice(0, most.roles),

@@ -15,7 +15,7 @@ const listProviders = [capabilityNumber('identity_providers.list')]
 
 type Asked = { uid: string; identityUid: string; capability: number }
 /** Role of one session. `holds` is true if the role has the requested capability in this session. */
-type Held = { externalGroupId: string; roleUid: string; roleName: string; place: string; holds: boolean }
+type Held = { externalGroupId: string; roleUid: string; roleName: string; scope: string; holds: boolean }
 type Found = Held & { provider: string; provisioned: boolean }
 
 /** Roles of all current sessions. Roles that grant the capability come first. */
@@ -24,9 +24,9 @@ export async function explainGroupRoles(call: Call, asked: Asked): Promise<Expla
   const organization = rootOf(asked.uid)
   const sessions = (await sessionsOf(db, asked.identityUid, organization)).filter(({ endTime }) => endTime > call.now)
   const found = [...(await sentRoles(call, sessions, asked)), ...(await provisionedRoles(call, sessions, asked))]
-  const inside = found.filter(({ place }) => rootOf(place) === organization && isAtOrBelow(asked.uid, place))
-  const names = await store.groupNames(db, [...new Set(inside.map(({ place }) => place))])
-  const rows = inside.map((one) => toExplained(call, asked, one, names.get(one.place) ?? ''))
+  const inside = found.filter(({ scope }) => rootOf(scope) === organization && isAtOrBelow(asked.uid, scope))
+  const names = await store.groupNames(db, [...new Set(inside.map(({ scope }) => scope))])
+  const rows = inside.map((one) => toExplained(call, asked, one, names.get(one.scope) ?? ''))
   const unique = new Map(rows.map((row) => [JSON.stringify(row), row]))
   return [...unique.values()].sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
 }
@@ -34,16 +34,16 @@ export async function explainGroupRoles(call: Call, asked: Asked): Promise<Expla
 function toExplained(
   { caller: { rights } }: Call,
   { uid }: Asked,
-  { externalGroupId, provider, provisioned, roleUid, roleName, place, holds }: Found,
+  { externalGroupId, provider, provisioned, roleUid, roleName, scope, holds }: Found,
   groupName: string,
 ): ExplainedGroupRole {
-  const isSeen = rights.holds(place, listBindings)
+  const isSeen = rights.holds(scope, listBindings)
   return {
-    ...(rights.holds(place, listProviders)
+    ...(rights.holds(scope, listProviders)
       ? { externalGroupId, identityProviderUid: provider }
       : { externalGroupId: '', identityProviderUid: '' }),
     ...(isSeen ? { groupName, roleUid, roleName } : { groupName: '', roleUid: '', roleName: '' }),
-    ...{ provisioned, groupUid: place, inherited: place !== uid },
+    ...{ provisioned, groupUid: scope, inherited: scope !== uid },
     effect: holds ? 'grants' : 'roleLacksIt',
   }
 }
@@ -54,17 +54,17 @@ async function sentRoles({ app }: Call, sessions: readonly Session[], { capabili
   const roles = await rolesByUid(app.db, uids)
   const need = maskOf([capability])
   return sessions.flatMap(({ provider, granted, groupRoles }) => {
-    const grants = (place: string) => ((granted.get(place) ?? 0n) & need) === need
-    const known = groupRoles.map(({ scope: place, roleUid, externalGroupId }): Found => {
+    const grants = (scope: string) => ((granted.get(scope) ?? 0n) & need) === need
+    const known = groupRoles.map(({ scope, roleUid, externalGroupId }): Found => {
       const role = roles.get(roleUid)
-      const holds = grants(place) && (maskOf(role?.capabilities ?? []) & need) === need
-      return { externalGroupId, provider, provisioned: false, roleUid, roleName: role?.name ?? '', place, holds }
+      const holds = grants(scope) && (maskOf(role?.capabilities ?? []) & need) === need
+      return { externalGroupId, provider, provisioned: false, roleUid, roleName: role?.name ?? '', scope, holds }
     })
     // The capability is from a role that has lost it since the sign-in, or from a session that an earlier build started.
     const unnamed = [...granted.keys()]
-      .filter((place) => grants(place) && !known.some((one) => one.place === place && one.holds))
-      .map((place): Found => {
-        return { externalGroupId: '', provider, provisioned: false, roleUid: '', roleName: '', place, holds: true }
+      .filter((scope) => grants(scope) && !known.some((one) => one.scope === scope && one.holds))
+      .map((scope): Found => {
+        return { externalGroupId: '', provider, provisioned: false, roleUid: '', roleName: '', scope, holds: true }
       })
     return [...known, ...unnamed]
   })

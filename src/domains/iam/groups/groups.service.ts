@@ -227,9 +227,9 @@ export async function resolveParentByStart(call: Call, parent: string): Promise<
 }
 
 async function reachableGroups(call: Call, by: Parameters<typeof store.findGroups>[2]): Promise<Group[]> {
-  const reachable = call.reach.flatMap((place): Branch[] => [
-    { below: place },
-    ...(place === top ? [] : [{ uids: [place] }]),
+  const reachable = call.reach.flatMap((scope): Branch[] => [
+    { below: scope },
+    ...(scope === top ? [] : [{ uids: [scope] }]),
   ])
   return store.findGroups(call.app.db, reachable, by, maxMatches)
 }

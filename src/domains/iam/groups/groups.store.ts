@@ -164,7 +164,7 @@ export async function setKindBelow(tx: Tx, root: string, orgKind: number): Promi
 
 /** True if a resource of any type has this uid. */
 export async function nodeExists(reader: Reader, resources: readonly Resource[], uid: string): Promise<boolean> {
-  const tables = resources.filter((one) => one.uid === 'place').map(({ table }) => ident(table))
+  const tables = resources.filter((one) => one.uid === 'node').map(({ table }) => ident(table))
   const found = tables.map((table) => sql`SELECT 1 AS found FROM ${table} WHERE uid = ${uid}`)
   return (await reader.get(sql`${join(found, ' UNION ALL ')} LIMIT 1`)) !== undefined
 }

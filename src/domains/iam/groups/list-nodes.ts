@@ -9,8 +9,8 @@ import { listScope, type ScopeRules } from './list-scope.ts'
  * returns the total, or undefined if counting would take too long.
  */
 export type ListSource<T, F, N, P = Branch> = {
-  list(reader: Reader, places: readonly P[], page: Page, filter: F): Promise<T[]>
-  count(reader: Reader, places: readonly P[], filter: F): Promise<N>
+  list(reader: Reader, scopes: readonly P[], page: Page, filter: F): Promise<T[]>
+  count(reader: Reader, scopes: readonly P[], filter: F): Promise<N>
 }
 
 /** Lists the resources that the query selects and that the caller can see. */
@@ -27,13 +27,13 @@ export async function listNodes<T extends { uid: string }, F, N extends number |
 export async function listFrom<T extends { uid: string }, F, N extends number | undefined, P>(
   call: Call,
   { page, filter }: Pick<ListQuery<F>, 'page' | 'filter'>,
-  places: readonly P[],
+  scopes: readonly P[],
   source: ListSource<T, F, N, P>,
 ): Promise<Listed<T, N>> {
   const { db } = call.app
-  const list = async () => source.list(db, places, page, filter)
+  const list = async () => source.list(db, scopes, page, filter)
   // Async functions never throw at once. Otherwise, nothing would handle the rejection of the other read, which ends the process.
-  const count = async () => source.count(db, places, filter)
+  const count = async () => source.count(db, scopes, filter)
   const [rows, total] = await Promise.all([list(), count()])
   return toListed(call, page, rows, total)
 }

@@ -161,7 +161,7 @@ function checkIdentity(identity: Identity, life: number, before?: Identity): voi
 async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
   for (const grant of (await store.listGrants(tx, uid)) ?? []) {
     const numbers = (JSON.parse(grant.capabilities) as number[]).filter((number) => capabilities.has(number))
-    if (!call.caller.rights.holds(grant.place, numbers)) {
+    if (!call.caller.rights.holds(grant.scope, numbers)) {
       throw permissionDenied(
         'the identity has capabilities that the caller does not have; ask an owner of the organization to change it',
       )

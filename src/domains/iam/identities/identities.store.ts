@@ -100,13 +100,13 @@ export async function setVouchedBy(tx: Tx, identity: string, organization: strin
 export async function listGrants(
   reader: Reader,
   identity: string,
-): Promise<{ place: string; capabilities: string }[] | undefined> {
-  const rows = await reader.all<{ place: string | null; capabilities: string }>(sql`
-    SELECT b.parent_uid AS place, r.capabilities AS capabilities
+): Promise<{ scope: string; capabilities: string }[] | undefined> {
+  const rows = await reader.all<{ scope: string | null; capabilities: string }>(sql`
+    SELECT b.parent_uid AS scope, r.capabilities AS capabilities
       FROM identities i
       LEFT JOIN role_bindings b ON b.identity_uid = i.uid AND b.accepted = 1
       LEFT JOIN roles r ON r.uid = b.role_uid
      WHERE i.uid = ${identity}`)
   if (rows.length === 0) return undefined
-  return rows.flatMap(({ place, capabilities }) => (place === null ? [] : [{ place, capabilities }]))
+  return rows.flatMap(({ scope, capabilities }) => (scope === null ? [] : [{ scope, capabilities }]))
 }

@@ -90,16 +90,16 @@ export async function createIdentityProvider(
   const times = { createTime: call.now, updateTime: call.now }
   const bare = { uid: newUid(parent), name, description, defaultRole, oidc, discovery: undefined, ...times }
   checkProvider(bare, secret ?? '', rules)
-  const checkPlace = async (reader: Reader) => {
+  const checkParent = async (reader: Reader) => {
     await checkLimit(reader, parent)
     if (defaultRole !== '') await requireGrantableRole(reader, call, defaultRole, parent)
   }
-  await checkPlace(call.app.db)
+  await checkParent(call.app.db)
   const provider: IdentityProvider = { ...bare, discovery: await discover(call, oidc) }
 
   const sealed = seal(call, secret ?? '')
   await call.app.db.tx(async (tx) => {
-    await checkPlace(tx)
+    await checkParent(tx)
     if (!(await store.insertProvider(tx, provider, sealed))) throw nameTaken(name)
     const resource = toProviderResource(provider)
     await emit(tx, call, 'iam.identity_providers.created', { subject: provider.uid, resource })

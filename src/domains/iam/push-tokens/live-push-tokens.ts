@@ -22,7 +22,7 @@ const masks = {
  */
 export function narrowingOf({ group, repos, push }: Pick<PushToken, 'group' | 'repos' | 'push'>): Grants {
   const mask = push ? masks.push : masks.pull
-  return new Map((repos.length === 0 ? [group] : repos).map((place) => [place, mask]))
+  return new Map((repos.length === 0 ? [group] : repos).map((scope) => [scope, mask]))
 }
 
 /**

@@ -175,8 +175,8 @@ export async function listGroupPushTokens(
   return listAt(call, query, { group })
 }
 
-function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenScope): Promise<Listed<PushToken>> {
-  return listFrom(call, query, [place], store.pushTokenList)
+function listAt(call: Call, query: ListQuery<object>, scope: store.PushTokenScope): Promise<Listed<PushToken>> {
+  return listFrom(call, query, [scope], store.pushTokenList)
 }
 
 /** Revokes a push token of the caller. Throws NOT_FOUND for tokens of other creators. */

@@ -99,15 +99,15 @@ export const pushTokenList = listByUid({ table: 'push_tokens', columns }, at, (r
 /**
  * SQL condition for a scope. The tokens of an organization are limited in number, so those of a folder are filtered from them.
  */
-function at(place: PushTokenScope): Sql {
-  if ('group' in place) {
-    const { group } = place
+function at(scope: PushTokenScope): Sql {
+  if ('group' in scope) {
+    const { group } = scope
     if (rootOf(group) === group) return sql`t.root_uid = ${group}`
     const [from, to] = [`${group}/`, `${group}0`]
     return sql`t.root_uid = ${rootOf(group)}
            AND (t.parent_uid = ${group} OR (t.parent_uid >= ${from} AND t.parent_uid < ${to}))`
   }
-  const { identity, organization } = place
+  const { identity, organization } = scope
   const maker = identity === operatorUid ? sql`t.identity_uid IS NULL` : sql`t.identity_uid = ${identity}`
   return organization === '' ? maker : sql`${maker} AND t.root_uid = ${organization}`
 }

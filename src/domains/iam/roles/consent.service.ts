@@ -67,8 +67,8 @@ export async function joinOrganization(
 export async function listPendingBindings(call: Call, query: ListQuery<object>): Promise<Listed<PendingBinding>> {
   requireWholeToken(call.caller, 'list pending role bindings')
   const { uid, session } = call.caller
-  const place = { identity: uid, organization: session?.organization ?? '' }
-  return listFrom(call, query, [place], pending.pendingList)
+  const scope = { identity: uid, organization: session?.organization ?? '' }
+  return listFrom(call, query, [scope], pending.pendingList)
 }
 
 /**

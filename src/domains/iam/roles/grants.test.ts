@@ -8,9 +8,9 @@ const identity = 'c'.repeat(40)
 const [group, other] = ['a'.repeat(40), 'b'.repeat(40)]
 const [groupsList, repoList] = [103, 1605]
 
-type Row = { place: string | null; capabilities: string }
-const nothing: Row[] = [{ place: null, capabilities: '' }]
-const rowOf = (place: string, ...numbers: number[]): Row => ({ place, capabilities: JSON.stringify(numbers) })
+type Row = { scope: string | null; capabilities: string }
+const nothing: Row[] = [{ scope: null, capabilities: '' }]
+const rowOf = (scope: string, ...numbers: number[]): Row => ({ scope, capabilities: JSON.stringify(numbers) })
 
 /** A fake database. The test decides when each query returns and what. */
 function fakeReader() {
@@ -51,7 +51,7 @@ test('ignores a capability of a newer version in a stored role', async () => {
 test('returns no grants for an identity without bindings, and undefined for a deleted one', async () => {
   const { cache, asked } = startCache()
   const [there, gone] = [cache.of(identity), cache.of(other)]
-  asked[0]!.answer([{ place: null, capabilities: '' }])
+  asked[0]!.answer([{ scope: null, capabilities: '' }])
   asked[1]!.answer([])
   assert.deepEqual(await there, new Map())
   assert.equal(await gone, undefined)

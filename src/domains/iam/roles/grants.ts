@@ -17,11 +17,11 @@ async function loadGrants(reader: Reader, identity: string): Promise<Grants | un
 }
 
 /** Combines roles into grants. Each role has its group, and its capability numbers as JSON. */
-export function grantsOf(roles: readonly { place: string; capabilities: string }[]): Grants {
+export function grantsOf(roles: readonly { scope: string; capabilities: string }[]): Grants {
   const grants = new Map<string, bigint>()
-  for (const { place, capabilities } of roles) {
+  for (const { scope, capabilities } of roles) {
     const mask = maskOf(JSON.parse(capabilities) as number[])
-    grants.set(place, (grants.get(place) ?? 0n) | mask)
+    grants.set(scope, (grants.get(scope) ?? 0n) | mask)
   }
   return grants
 }
@@ -30,9 +30,9 @@ export function grantsOf(roles: readonly { place: string; capabilities: string }
 export async function holdsByBindings(
   reader: Reader,
   identity: string,
-  place: string,
+  scope: string,
   capabilities: Iterable<number>,
 ): Promise<boolean> {
   const grants = await loadGrants(reader, identity)
-  return grants !== undefined && createRights({ identity, grants }).holds(place, capabilities)
+  return grants !== undefined && createRights({ identity, grants }).holds(scope, capabilities)
 }

@@ -30,7 +30,7 @@ const internal = capabilityNumber('internal')
 /** Role of this uid. All callers can read built-in roles. A custom role requires `roles.list` on its group. */
 export async function getRole(call: Call, uid: string): Promise<Role> {
   if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
-  if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
+  if (parentOf(uid) !== top && !call.reach.some((scope) => isAtOrBelow(uid, scope))) throw permissionDenied()
   const role = found(await store.findRole(call.app.db, uid), roleType, uid)
   return withoutUnknown(role)
 }

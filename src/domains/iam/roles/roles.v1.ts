@@ -19,7 +19,7 @@ export const rolesV1: Handlers<typeof Roles> = {
   delete: deleting('id', service.deleteRole),
 
   async list(call, filter) {
-    const uidp = placesOf(filter)
+    const uidp = scopeOf(filter)
     const { id, name } = filter
     const roles = uidp === 'nowhere' ? [] : await wholeList(call, { uidp, id }, { name }, service.listRoles)
     return { $typeName: 'pinfold.platform.iam.RoleList', items: roles.map(roleToV1) }
@@ -33,7 +33,7 @@ export const roleEventsV1: readonly EventBody[] = [
 ]
 
 /** Scope of a list. `parent` limits the filter `uidp` to the roles of a group, or for `/` to built-in roles. */
-function placesOf({ parent, uidp }: RoleFilter): UidpFilter | undefined | 'nowhere' {
+function scopeOf({ parent, uidp }: RoleFilter): UidpFilter | undefined | 'nowhere' {
   if (parent === '') return uidp
   if (parent === top) return { ...everywhere, ...uidp, inRoot: true }
   if (!isUid(parent)) throw invalid({ field: 'parent', description: 'must be a uid or /' })

@@ -184,7 +184,7 @@ export async function deleteAllGroups(tx: Tx, provider: string): Promise<void> {
 
 /** Role that a person gets from a provisioned group. `capabilities` are the capability numbers as JSON. */
 export type PushedRole = {
-  place: string
+  scope: string
   capabilities: string
   roleUid: string
   roleName: string
@@ -194,7 +194,7 @@ export type PushedRole = {
 /** Roles that an active person currently gets from provisioned groups. Empty while SCIM is disabled for the provider. */
 export async function pushedRoles(reader: Reader, provider: string, externalId: string): Promise<PushedRole[]> {
   const rows = await reader.all<PushedRole & { scim: string }>(sql`
-    SELECT t.scope AS place, r.capabilities, r.uid AS "roleUid", r.name AS "roleName",
+    SELECT t.scope, r.capabilities, r.uid AS "roleUid", r.name AS "roleName",
            t.external_group_id AS "externalGroupId", p.scim
       FROM scim_users u
       JOIN identity_providers p ON p.uid = u.provider_uid

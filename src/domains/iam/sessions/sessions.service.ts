@@ -171,8 +171,8 @@ export async function listSessions(call: Call, query: ListQuery<object>): Promis
   const { uid, session } = call.caller
   const organization = session?.organization || undefined
   const trusted = trustedNames(call.app.config.oidcProviders)
-  const place = { identity: uid, trusted, now: call.now, ...(organization && { organization }) }
-  return listFrom(call, query, [place], store.sessionList)
+  const scope = { identity: uid, trusted, now: call.now, ...(organization && { organization }) }
+  return listFrom(call, query, [scope], store.sessionList)
 }
 
 export async function listOrganizationSessions(

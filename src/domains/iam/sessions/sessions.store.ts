@@ -22,7 +22,7 @@ function fromRow({ act, profile, granted, groupRoles, bound, ...row }: Row): Ses
     ...row,
     act: JSON.parse(act) as Record<string, string>,
     profile: JSON.parse(profile) as Profile,
-    granted: new Map(masks.map(([place, text]) => [place, decodeBits(text) ?? 0n])),
+    granted: new Map(masks.map(([scope, text]) => [scope, decodeBits(text) ?? 0n])),
     groupRoles: groupRoles === '' ? [] : (JSON.parse(groupRoles) as GroupRole[]),
     ...(bound !== '' && { bound: JSON.parse(bound) as SessionBound }),
   }
@@ -36,7 +36,7 @@ export async function insertSession(
 ): Promise<void> {
   const { uid, identityUid, kind, provider, organization, upstreamSid, externalId, act, profile, authTime } = session
   const bound = session.bound ? JSON.stringify(session.bound) : ''
-  const granted = Object.fromEntries([...session.granted].map(([place, mask]) => [place, encodeBits(mask)]))
+  const granted = Object.fromEntries([...session.granted].map(([scope, mask]) => [scope, encodeBits(mask)]))
   await tx.run(sql`
     INSERT INTO sessions (uid, identity_uid, kind, cookie_hash, provider, organization, upstream_sid, external_id, act, profile, granted, group_roles, bound,
                           id_token, auth_time, source, user_agent, create_time, last_used_time, end_time, expire_time)

@@ -41,5 +41,5 @@ async function read(reader: Reader, uid: string): Promise<LiveSession | undefine
 async function pushedGrants(reader: Reader, { provider, organization, externalId }: Session): Promise<Grants> {
   if (organization === '' || externalId === '') return new Map()
   const roles = await pushedRoles(reader, provider, externalId)
-  return grantsOf(roles.filter(({ place }) => rootOf(place) === organization))
+  return grantsOf(roles.filter(({ scope }) => rootOf(scope) === organization))
 }

@@ -11,7 +11,7 @@ export type TermsGate = {
    * all documents. Acceptance for a group above is sufficient. Returns undefined instead of a promise if the settings name none
    * of the methods.
    */
-  check(place: string, ...methods: readonly string[]): Promise<void> | undefined
+  check(scope: string, ...methods: readonly string[]): Promise<void> | undefined
 }
 
 export function createTermsGate(
@@ -20,8 +20,8 @@ export function createTermsGate(
   methods: readonly string[],
 ): TermsGate {
   const guarded = new Set(methods)
-  const requireAccepted = async (place: string): Promise<void> => {
-    const accepted = await acceptedDocuments(reader, lineage(place))
+  const requireAccepted = async (scope: string): Promise<void> => {
+    const accepted = await acceptedDocuments(reader, lineage(scope))
     const missing = documents.filter(({ id }) => !accepted.has(id))
     if (missing.length === 0) return
     throw new AppError(
@@ -34,6 +34,6 @@ export function createTermsGate(
     )
   }
   return {
-    check: (place, ...methods) => (methods.some((method) => guarded.has(method)) ? requireAccepted(place) : undefined),
+    check: (scope, ...methods) => (methods.some((method) => guarded.has(method)) ? requireAccepted(scope) : undefined),
   }
 }

@@ -8,8 +8,8 @@ const rowsAtOnce = 500
 export async function backfillSome(tx: Tx): Promise<number> {
   const next = await store.nextBackfill(tx)
   if (!next) return 0
-  const place = await store.ledgerScopeOf(tx, next.ledger)
-  const path = place.is === 'there' ? await pathIn(tx, place.group, place.name) : place.path
+  const repo = await store.ledgerScopeOf(tx, next.ledger)
+  const path = repo.is === 'there' ? await pathIn(tx, repo.group, repo.name) : repo.path
   const end = await store.endOfSlice(tx, next, rowsAtOnce)
   // Queues only rows up to the end of this batch, since other rows are written meanwhile.
   await store.addRowsOfBefore(tx, next, end, path)

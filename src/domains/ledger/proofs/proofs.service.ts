@@ -82,8 +82,8 @@ export async function policyOf(
     logs.map(({ id }) => id),
   )
   const lines = logs.flatMap(({ id, origin }) => {
-    const place = `${url}/ledger/${idOf({ organization, name: nameIn(origin) })}`
-    return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${place}`)
+    const location = `${url}/ledger/${idOf({ organization, name: nameIn(origin) })}`
+    return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${location}`)
   })
   return `${[...lines, ...quorumLines(config.transparencyLogWitnesses)].join('\n')}\n`
 }

@@ -117,8 +117,8 @@ async function resolveSource(tx: Tx, { caller }: By, text: string): Promise<stri
     return text
   }
   const at = await findByPath(tx, text)
-  const place = at.repo ? at.repo.uid : at.group || top
-  if (!caller.rights.holds(place, pull)) throw permissionDenied()
+  const scope = at.repo ? at.repo.uid : at.group || top
+  if (!caller.rights.holds(scope, pull)) throw permissionDenied()
   if (!at.repo) throw unknown
   return at.repo.uid
 }

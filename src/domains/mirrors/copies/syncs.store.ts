@@ -57,10 +57,10 @@ export async function findStatus(reader: Reader, repo: string): Promise<SyncStat
 }
 
 /** Statuses of the copied repositories of a group, ordered by the uids of the repositories. */
-export async function statusesBelow(reader: Reader, place: string, most: number): Promise<SyncStatus[]> {
+export async function statusesBelow(reader: Reader, scope: string, most: number): Promise<SyncStatus[]> {
   return reader.all<SyncStatus>(sql`
     SELECT ${statusColumns} FROM repo_syncs
-     WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
+     WHERE repo_uid > ${`${scope}/`} AND repo_uid < ${`${scope}0`} ORDER BY repo_uid LIMIT ${most}`)
 }
 
 /** Organizations with copies that are due. The organization with the longest wait comes first. */

@@ -30,8 +30,8 @@ import * as service from './follows.service.ts'
 import { type SyncState, syncStates } from './sync-states.model.ts'
 import { storedPatternProblem, tagLimits } from './tag-patterns.ts'
 
-const places = { repoUid: 'repo', upstreamUid: 'upstream' } as const
-const toFollow = messageOf(FollowSchema, { ...places, waitingCount: 'waiting', historyWaitingCount: 'histories' })
+const members = { repoUid: 'repo', upstreamUid: 'upstream' } as const
+const toFollow = messageOf(FollowSchema, { ...members, waitingCount: 'waiting', historyWaitingCount: 'histories' })
 
 export const follows: Handlers<typeof FollowsService> = {
   async followRepo(call, { repoUid, upstreamUid, path, mode, tags, platforms, interval, staleFor }) {
@@ -65,7 +65,7 @@ export const followEvents: readonly EventBody[] = [
     toDeletionResource,
     messageOf(UnfollowRepoRequestSchema, { repoUid: 'uid' }),
   ),
-  eventBody(UpstreamMovedSchema, toUpstreamMoveResource, messageOf(UpstreamMovedSchema, places)),
+  eventBody(UpstreamMovedSchema, toUpstreamMoveResource, messageOf(UpstreamMovedSchema, members)),
 ]
 
 function modeOf(mode: Follow_Mode): FollowMode {

@@ -46,30 +46,30 @@ export async function findFollowAlone(reader: Reader, repo: string): Promise<Fol
 }
 
 /** A page of the mirrors below a group and one row more. The counts of queued fetches are left out. */
-export async function followsBelow(reader: Reader, place: string, page: Page): Promise<FollowStatus[]> {
+export async function followsBelow(reader: Reader, scope: string, page: Page): Promise<FollowStatus[]> {
   const isByUid = page.order.column === 'uid'
   const key = isByUid ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
-  const inside = isByUid ? isBelow(place) : isInside(place)
+  const inside = isByUid ? isBelow(scope) : isInside(scope)
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}, ${tagCount}, ${noFetches} FROM ${from}
      WHERE ${inside} AND ${after(page, key, sql`f.repo_uid`)} ${pageTail(page, [key, sql`f.repo_uid`])}`)
   return rows.map(fromRow)
 }
 
-export async function countFollowsBelow(reader: Reader, place: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM follows f WHERE ${isBelow(place)}`)
+export async function countFollowsBelow(reader: Reader, scope: string): Promise<number> {
+  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM follows f WHERE ${isBelow(scope)}`)
   return row?.total ?? 0
 }
 
 /** Same condition, for the indexes with the mirrors of an organization in order. Otherwise the database would sort the mirrors. */
-function isInside(place: string): Sql {
-  const root = rootOf(place)
+function isInside(scope: string): Sql {
+  const root = rootOf(scope)
   const inRoot = sql`substr(f.repo_uid, 1, 40) = ${root}`
   const uid = sql`(f.repo_uid || '')`
-  return place === root ? inRoot : sql`${inRoot} AND ${uid} > ${`${place}/`} AND ${uid} < ${`${place}0`}`
+  return scope === root ? inRoot : sql`${inRoot} AND ${uid} > ${`${scope}/`} AND ${uid} < ${`${scope}0`}`
 }
 
-const isBelow = (place: string): Sql => sql`f.repo_uid > ${`${place}/`} AND f.repo_uid < ${`${place}0`}`
+const isBelow = (scope: string): Sql => sql`f.repo_uid > ${`${scope}/`} AND f.repo_uid < ${`${scope}0`}`
 
 type StateRow = { repo: string } & Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>
 
@@ -91,13 +91,13 @@ export async function findFollowState(reader: Reader, repo: string, now: string)
 /** States of the mirrors below a group, ordered by the uids of the repositories. */
 export async function followStatesBelow(
   reader: Reader,
-  place: string,
+  scope: string,
   now: string,
   most: number,
 ): Promise<SyncStatus[]> {
   const rows = await reader.all<StateRow>(sql`
     SELECT ${stateColumns} FROM follow_states
-     WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
+     WHERE repo_uid > ${`${scope}/`} AND repo_uid < ${`${scope}0`} ORDER BY repo_uid LIMIT ${most}`)
   return rows.map(statusAt(now))
 }
 

@@ -1,7 +1,7 @@
 // Checks admission policies for an image without a pull.
 import type { Call } from '#app.ts'
 import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
-import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
+import { findRepoByUid, toRepoRef } from '#domains/registry/repos/paths.service.ts'
 import { tagForPull } from '#domains/registry/tags/tags.service.ts'
 import type { Gap } from '#domains/scanning/image-findings/reports.model.ts'
 import { gapsOfImage } from '#domains/scanning/reports/image-gaps.service.ts'
@@ -30,7 +30,7 @@ export async function checkPolicies(
   checkAsked(asked)
   const { db } = call.app
   const row = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
-  const repo = await placed(db, row)
+  const repo = await toRepoRef(db, row)
   const digest = asked.digest || (await tagForPull(db, repo, asked.tag))?.digest
   if (!digest) throw notFound('registry.pinfold.dev/Tag', asked.tag)
   if (!(await pullDigest(call, repo, digest))) throw notFound('registry.pinfold.dev/Image', digest)

@@ -1,6 +1,6 @@
 // Preview of a policy change: images that are allowed now, but would be denied if unknown severities counted as high.
 import type { Call } from '#app.ts'
-import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
+import { findRepoByUid, toRepoRef } from '#domains/registry/repos/paths.service.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
 import { type FoundImage, searchedIn, seekSome } from '#domains/scanning/images/seek-images.service.ts'
 import { found } from '#lib/errors.ts'
@@ -25,7 +25,7 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
   const unrated = await seekSome<{ findingNo: number }>(call, page, searched, {
     isForAll: false,
     components: (organizations, most) => images.componentsUnrated(db, organizations, most),
-    hits: ({ listNo }, place, most) => images.unratedInList(db, listNo, place, most),
+    hits: ({ listNo }, organization, most) => images.unratedInList(db, listNo, organization, most),
   })
   const changed: ChangedImage[] = []
   for (const one of unrated.images) {
@@ -54,7 +54,7 @@ async function describeChange(
   const { db, gates } = call.app
   const row = await findRepoByUid(db, image.repoUid)
   if (!row) return undefined
-  const repo = await placed(db, row)
+  const repo = await toRepoRef(db, row)
   const [now, then] = [await judge(call, repo, image.digest, gate), await judge(call, repo, image.digest, counted)]
   if (now.denied || !then.denied) return undefined
   const known = await gates.of(rootOf(repo.uid))

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
-import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
+import { findRepoByUid, toRepoRef } from '#domains/registry/repos/paths.service.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
 import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import { type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
@@ -42,7 +42,7 @@ export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag)
     throw permissionDenied('you need the capability registry.settings.update to see the policies of other identities')
   }
   const { db } = call.app
-  const repo = await placed(db, found(await findRepoByUid(db, repoUid), repoType, repoUid))
+  const repo = await toRepoRef(db, found(await findRepoByUid(db, repoUid), repoType, repoUid))
   const span =
     age.ms === undefined ? undefined : { ms: age.ms, hold: hold.ms ?? defaultHold, countFrom: 'tag' as const }
   const bound = await boundFor(call, repo, asked)

@@ -85,7 +85,7 @@ export async function applyRetention(call: Call, uid: string): Promise<Plan> {
     return after
   })
   call.app.retention.notify()
-  call.log.info('retention plan applied', { uid, place: parentOf(uid) })
+  call.log.info('retention plan applied', { uid, scope: parentOf(uid) })
   return plan
 }
 

@@ -11,15 +11,11 @@ const columns = sql`
 
 type NewPlan = Pick<Plan, 'uid' | 'state' | 'scopeUid' | 'actor' | 'createTime' | 'expireTime'>
 
-export async function insertPlan(
-  tx: Tx,
-  places: { organization: string; group: string },
-  plan: NewPlan,
-): Promise<void> {
+export async function insertPlan(tx: Tx, owner: { organization: string; group: string }, plan: NewPlan): Promise<void> {
   const { uid, scopeUid, state, actor, createTime, expireTime } = plan
   await tx.run(sql`
     INSERT INTO retention_plans (uid, group_uid, scope_uid, organization, state, actor, create_time, update_time, expire_time)
-    VALUES (${uid}, ${places.group}, ${scopeUid}, ${places.organization}, ${state}, ${actor}, ${createTime},
+    VALUES (${uid}, ${owner.group}, ${scopeUid}, ${owner.organization}, ${state}, ${actor}, ${createTime},
             ${createTime}, ${expireTime})`)
 }
 
@@ -126,10 +122,10 @@ export async function wasDeleted(reader: Reader, plan: number, repo: string, dig
 export type PlannedRepo = { id: number; uid: string; ledger: number; name: string }
 
 /** Repositories of a scope, ordered by uid, starting at the uid `from`. */
-export async function reposFrom(reader: Reader, place: string, from: string, most: number): Promise<PlannedRepo[]> {
-  const begin: Sql = from > place ? sql`uid >= ${from}` : sql`uid >= ${place}`
+export async function reposFrom(reader: Reader, scope: string, from: string, most: number): Promise<PlannedRepo[]> {
+  const begin: Sql = from > scope ? sql`uid >= ${from}` : sql`uid >= ${scope}`
   return reader.all<PlannedRepo>(sql`
-    SELECT id, uid, ledger_id AS ledger, name FROM repos WHERE ${begin} AND uid < ${`${place}0`} ORDER BY uid LIMIT ${most}`)
+    SELECT id, uid, ledger_id AS ledger, name FROM repos WHERE ${begin} AND uid < ${`${scope}0`} ORDER BY uid LIMIT ${most}`)
 }
 
 export async function manifestsAfter(reader: Reader, repo: number, after: string, most: number): Promise<string[]> {

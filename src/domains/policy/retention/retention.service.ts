@@ -44,7 +44,7 @@ import {
 import * as store from './retention.store.ts'
 
 /** Common parts of retention rules and tag rules. */
-function placedKind<T extends Retention | TagRuleSettings>(
+function scopedKind<T extends Retention | TagRuleSettings>(
   kind: Pick<RuleKind<Scoped<T>, T>, 'type' | 'event' | 'table' | 'changed'> & { resource: Kind<Scoped<T>> },
   fields: Fields<T>,
   check: (says: T) => void,
@@ -65,7 +65,7 @@ function placedKind<T extends Retention | TagRuleSettings>(
   }
 }
 
-export const retentionRuleKind = placedKind<Retention>(
+export const retentionRuleKind = scopedKind<Retention>(
   {
     type: retentionRuleType,
     event: 'control.registry.retention.rule',
@@ -79,7 +79,7 @@ export const retentionRuleKind = placedKind<Retention>(
   checkRetention,
 )
 
-export const tagRuleKind = placedKind<TagRuleSettings>(
+export const tagRuleKind = scopedKind<TagRuleSettings>(
   {
     type: tagRuleType,
     event: 'control.registry.retention.tag_rule',

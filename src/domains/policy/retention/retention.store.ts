@@ -55,10 +55,10 @@ export async function readContentRules(reader: Reader, organization: string) {
 type Stored = FormerRule & { id: number }
 
 /** Former rules in a scope, in the order in which they ended. */
-export async function formerRules(reader: Reader, place: string): Promise<Stored[]> {
+export async function formerRules(reader: Reader, scope: string): Promise<Stored[]> {
   const rows = await reader.all<Omit<Stored, 'says'> & { says: string }>(sql`
     SELECT id, rule AS uid, scope_uid AS "scopeUid", says, end_time AS "endTime" FROM former_rules
-     WHERE rule > ${place} AND rule < ${`${place}0`} ORDER BY id`)
+     WHERE rule > ${scope} AND rule < ${`${scope}0`} ORDER BY id`)
   return rows.map((row) => ({ ...row, says: JSON.parse(row.says) as FormerRule['says'] }))
 }
 
@@ -74,6 +74,6 @@ export async function deleteFormerRule(tx: Tx, id: number): Promise<void> {
 }
 
 /** Deletes the former rules in a scope. Returns their number. */
-export async function deleteFormerRulesAt(tx: Tx, place: string): Promise<number> {
-  return tx.run(sql`DELETE FROM former_rules WHERE rule > ${place} AND rule < ${`${place}0`}`)
+export async function deleteFormerRulesAt(tx: Tx, scope: string): Promise<number> {
+  return tx.run(sql`DELETE FROM former_rules WHERE rule > ${scope} AND rule < ${`${scope}0`}`)
 }

@@ -84,9 +84,9 @@ export async function firstAfter(
   time: string,
 ): Promise<string | undefined> {
   // Only this index has the rows of a repository ordered by time.
-  const place = tag === undefined ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger} AND tag = ${tag}`
+  const rows = tag === undefined ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger} AND tag = ${tag}`
   const row = await reader.get<{ time: string }>(sql`
-    SELECT time FROM tag_history WHERE ${place} AND time > ${time} ORDER BY time LIMIT 1`)
+    SELECT time FROM tag_history WHERE ${rows} AND time > ${time} ORDER BY time LIMIT 1`)
   return row?.time
 }
 

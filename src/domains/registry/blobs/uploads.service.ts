@@ -45,9 +45,9 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
 /**
  * Throws RESOURCE_EXHAUSTED if the organization of the scope has too many open uploads. `startUpload` checks this limit again.
  */
-export async function requireUpload(work: Work, place: string): Promise<void> {
-  const { uploads } = await usageOf(work.app.db, rootOf(place))
-  requireRoom(await limitsOf(work.app.db, work, rootOf(place)), 'uploads', uploads)
+export async function requireUpload(work: Work, scope: string): Promise<void> {
+  const { uploads } = await usageOf(work.app.db, rootOf(scope))
+  requireRoom(await limitsOf(work.app.db, work, rootOf(scope)), 'uploads', uploads)
 }
 
 /**

@@ -29,9 +29,9 @@ export type RetentionOverride = (tx: Tx, repo: TagRepo) => Promise<void>
 async function requireDeletion(
   tx: Tx,
   work: Work,
-  { repo, digest, inPlaceOfRules }: { repo: TagRepo; digest?: string; inPlaceOfRules: RetentionOverride | undefined },
+  { repo, digest, insteadOfRules }: { repo: TagRepo; digest?: string; insteadOfRules: RetentionOverride | undefined },
 ): Promise<void> {
-  if (inPlaceOfRules) await inPlaceOfRules(tx, repo)
+  if (insteadOfRules) await insteadOfRules(tx, repo)
   else for (const mayDelete of work.app.hooks.mayDelete) await mayDelete(tx, work, repo, digest)
 }
 
@@ -39,13 +39,13 @@ async function requireDeletion(
  * Deletes a repository with its tags. The tag history remains and records the deletion. Throws FAILED_PRECONDITION if some
  * content is retained.
  */
-export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: RetentionOverride): Promise<void> {
+export async function deleteRepo(call: Call, uid: string, insteadOfRules?: RetentionOverride): Promise<void> {
   const [{ app, now }, actor] = [call, call.caller.uid]
   await app.db.tx(async (tx) => {
     const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
     const repo = (await store.findRepo(tx, uid))!
     const { id, ledger } = row
-    await requireDeletion(tx, call, { repo: row, inPlaceOfRules })
+    await requireDeletion(tx, call, { repo: row, insteadOfRules })
     const path = await pathIn(tx, parentOf(uid), repo.name)
     const large = await isLarge(tx, id, mostAtOnce)
     // Time of the deletion of all tags. It is later than the last change of each tag.
@@ -87,11 +87,11 @@ export async function deleteManifest(
   repo: RepoRef,
   digest: string,
   origin: Origin,
-  inPlaceOfRules?: RetentionOverride,
+  insteadOfRules?: RetentionOverride,
 ): Promise<boolean> {
   const isFound = await work.app.db.tx(async (tx) => {
     if (!(await lockRepo(tx, repo, 'alone')) || !(await manifests.hasManifest(tx, repo.id, digest))) return false
-    await requireDeletion(tx, work, { repo, digest, inPlaceOfRules })
+    await requireDeletion(tx, work, { repo, digest, insteadOfRules })
     await removeTagsOf(tx, work, digest, { repo, now: work.cause.now, actor: actorOf(work), source: 'oci' })
     return removeManifest(tx, work, repo, digest, origin)
   }, inRepo)

@@ -35,20 +35,20 @@ export async function hashesInUse(reader: Reader, hashes: readonly string[]): Pr
 }
 
 /** End of the range of uids of a resource and everything below it. "0" is the character after the slash. */
-const endOf = (place: string): string => `${place}0`
+const endOf = (scope: string): string => `${scope}0`
 
 /** Package lists of at most `most` images in a scope. A list may occur several times. */
-export async function listsBelow(reader: Reader, place: string, most: number): Promise<ListName[]> {
+export async function listsBelow(reader: Reader, scope: string, most: number): Promise<ListName[]> {
   const rows = await reader.all<{ hash: string; id: string; version: string }>(sql`
     SELECT c.packages AS hash, c.distribution AS id, c.distribution_version AS version
       FROM repos r JOIN image_contents c ON c.repo_id = r.id
-     WHERE r.uid >= ${place} AND r.uid < ${endOf(place)} AND c.packages <> '' LIMIT ${most}`)
+     WHERE r.uid >= ${scope} AND r.uid < ${endOf(scope)} AND c.packages <> '' LIMIT ${most}`)
   return rows.map(({ hash, id, version }) => ({ hash, distribution: { id, version } }))
 }
 
 /** Some images in a scope whose contents are unknown or known in part, that have no packages, or that are still queued. */
-export async function unknownBelow(reader: Reader, place: string, most: number): Promise<ListedImage[]> {
-  const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
+export async function unknownBelow(reader: Reader, scope: string, most: number): Promise<ListedImage[]> {
+  const within = scope === top ? sql`1 = 1` : sql`r.uid >= ${scope} AND r.uid < ${endOf(scope)}`
   const rows = await reader.all<ListedImage>(sql`
     SELECT * FROM (
       SELECT c.repo_id AS repo, r.uid AS "repoUid", c.digest FROM repos r JOIN image_contents c ON c.repo_id = r.id

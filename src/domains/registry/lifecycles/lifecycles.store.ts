@@ -52,8 +52,8 @@ export async function saveProduct(tx: Tx, product: Product, now: string): Promis
     await tx.run(sql`INSERT INTO lifecycle_names (name, product, rank) VALUES ${join(rows, ', ')}`)
   }
   for (const some of chunks([...releases.entries()], rowsAtOnce)) {
-    const rows = some.map(([place, one]) => {
-      return sql`(${name}, ${one.cycle}, ${place}, ${one.releaseDate}, ${one.eolDate}, ${Number(one.ended)},
+    const rows = some.map(([position, one]) => {
+      return sql`(${name}, ${one.cycle}, ${position}, ${one.releaseDate}, ${one.eolDate}, ${Number(one.ended)},
         ${Number(one.lts)}, ${one.ltsDate}, ${one.latest}, ${Number(one.broken)}, ${Number(one.fips)})`
     })
     await tx.run(sql`

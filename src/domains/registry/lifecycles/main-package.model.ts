@@ -45,8 +45,8 @@ export function findInstalled(names: readonly string[], installed: readonly Inst
   const consider = (name: string, version: string, later: number): void => {
     const lookups = lookupNames(name)
     const found = lookups.flatMap((one, i) => {
-      const place = rank.get(one)
-      return place === undefined ? [] : [place + later + i / 2]
+      const position = rank.get(one)
+      return position === undefined ? [] : [position + later + i / 2]
     })[0]
     if (found === undefined || (best && best.rank < found)) return
     const isBetter = !best || found < best.rank || compareNumbers(version, best.found.version) > 0

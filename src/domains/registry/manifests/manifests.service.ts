@@ -63,11 +63,11 @@ const reposAtOnce = 100
  * Number of manifests in a repository, or in all repositories below a group. Counts page by page, and stops if the request is
  * canceled.
  */
-export async function countManifests({ app, signal }: Call, place: string): Promise<number> {
+export async function countManifests({ app, signal }: Call, scope: string): Promise<number> {
   let total = 0
   for (let after = ''; ; ) {
     signal.throwIfAborted()
-    const repos = await store.reposAt(app.db, place, after, reposAtOnce)
+    const repos = await store.reposAt(app.db, scope, after, reposAtOnce)
     if (repos.length > 0)
       total += await store.countManifests(
         app.db,

@@ -186,9 +186,9 @@ export async function referrersSince(
 }
 
 /** Numbers of the repositories in a scope, ordered by uid, after this uid. */
-export async function reposAt(reader: Reader, place: string, after: string, most: number) {
+export async function reposAt(reader: Reader, scope: string, after: string, most: number) {
   return reader.all<{ id: number; uid: string }>(sql`
-    SELECT id, uid FROM repos WHERE uid >= ${place} AND uid < ${`${place}0`} AND uid > ${after} ORDER BY uid LIMIT ${most}`)
+    SELECT id, uid FROM repos WHERE uid >= ${scope} AND uid < ${`${scope}0`} AND uid > ${after} ORDER BY uid LIMIT ${most}`)
 }
 
 export async function countManifests(reader: Reader, repos: readonly number[]): Promise<number> {

@@ -35,16 +35,16 @@ export function findRepoByUid(reader: Reader, uid: string): Promise<RepoRow | un
 }
 
 /** Repository with this uid or path. If `named` is only a name, returns some repositories with this name in the scopes. */
-export async function reposNamed(reader: Reader, named: string, places: readonly string[]): Promise<RepoRow[]> {
+export async function reposNamed(reader: Reader, named: string, scopes: readonly string[]): Promise<RepoRow[]> {
   const { repo } = named.includes('/') ? await findByPath(reader, named) : { repo: undefined }
   if (named.includes('/')) {
     const row = repo && (await findRepoRow(reader, { uid: repo.uid }))
     return row ? [row] : []
   }
   const found = new Map<string, RepoRow>()
-  for (const place of places) {
-    const itself = await findRepoRow(reader, { uid: place })
-    for (const row of itself ? [itself] : await listReposNamed(reader, place, named, maxNamed)) {
+  for (const scope of scopes) {
+    const itself = await findRepoRow(reader, { uid: scope })
+    for (const row of itself ? [itself] : await listReposNamed(reader, scope, named, maxNamed)) {
       if (row.name === named) found.set(row.uid, row)
     }
     if (found.size >= maxNamed) break
@@ -63,7 +63,7 @@ export async function pathIn(reader: Reader, group: string, name: string): Promi
 }
 
 /** Repository of a row, with its group and path. */
-export async function placed(reader: Reader, { id, uid, name, ledger }: RepoRow): Promise<RepoRef> {
+export async function toRepoRef(reader: Reader, { id, uid, name, ledger }: RepoRow): Promise<RepoRef> {
   const group = parentOf(uid)
   return { id, uid, ledger, group, path: await pathIn(reader, group, name) }
 }

@@ -74,12 +74,12 @@ export async function checkRepoBelow(
   { group, folders, name }: RepoBelow,
   checkFolder: typeof checkNewGroup = checkNewGroup,
 ): Promise<void> {
-  let place = group
+  let parent = group
   for (const folder of folders) {
-    await checkFolder(work, place, bareFolder(folder))
-    place = newUid(place)
+    await checkFolder(work, parent, bareFolder(folder))
+    parent = newUid(parent)
   }
-  await checkNewRepo(work, place, bareRepo(name))
+  await checkNewRepo(work, parent, bareRepo(name))
 }
 
 /** Target of pushes to a repository that exists. */
@@ -358,11 +358,11 @@ function isUnset(value: unknown): boolean {
   return value === 0 || (Array.isArray(value) && value.length === 0)
 }
 
-function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo): void {
+function checkAdmin({ caller }: Work, parent: string, after: Repo, before?: Repo): void {
   const changed = adminFields.filter((name) => {
     return before ? JSON.stringify(before[name]) !== JSON.stringify(after[name]) : !isUnset(after[name])
   })
-  if (changed.length > 0 && !caller.rights.holds(place, [admin])) {
+  if (changed.length > 0 && !caller.rights.holds(parent, [admin])) {
     throw permissionDenied(`only administrators of the catalog can set ${changed.map(snakeCase).join(', ')}`)
   }
 }
@@ -373,9 +373,9 @@ async function checkMarkdown(content: string): Promise<{ content: string; proble
 }
 
 type Judged = Awaited<ReturnType<typeof checkMarkdown>>
-function checkReadme({ caller }: Work, place: string, { content, problem }: Judged, field: string): void {
+function checkReadme({ caller }: Work, parent: string, { content, problem }: Judged, field: string): void {
   if (content === '') return
   if (problem) throw invalid({ field, description: problem })
-  if (!caller.rights.holds(place, [admin]))
+  if (!caller.rights.holds(parent, [admin]))
     throw permissionDenied(`only administrators of the catalog can set ${field}`)
 }

@@ -95,11 +95,11 @@ export async function repoNamesIn(reader: Reader, group: string, after: string, 
 }
 
 /** Some repositories with this name in a scope. */
-export async function listReposNamed(reader: Reader, place: string, name: string, most: number): Promise<RepoRow[]> {
+export async function listReposNamed(reader: Reader, scope: string, name: string, most: number): Promise<RepoRow[]> {
   return reader.all<RepoRow>(sql`
     SELECT r.id, r.uid, r.name, r.ledger_id AS ledger
       FROM list_keys k JOIN repos r ON r.uid = k.uid
-     WHERE k.list = 'repos.name' AND k.place = ${place} AND k.value = ${name} ORDER BY k.uid LIMIT ${most}`)
+     WHERE k.list = 'repos.name' AND k.place = ${scope} AND k.value = ${name} ORDER BY k.uid LIMIT ${most}`)
 }
 
 /** Filter of a list of repositories. An empty name is a filter too; undefined is not. */

@@ -31,8 +31,8 @@ export function withSource<T extends Catalogue & { description: string }>(
 }
 
 /** Checks the terms for setting tags. Copies set tags too, so the terms also apply to them. Call this before the transaction. */
-export async function requireSyncTerms({ app }: Work, place: string, asked: SyncConfig | undefined): Promise<void> {
-  if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
+export async function requireSyncTerms({ app }: Work, scope: string, asked: SyncConfig | undefined): Promise<void> {
+  if (asked) await app.terms.check(scope, ...app.eventTable.methods('registry.tag.created'))
 }
 
 /** Copies the current fields of the source to the repository. Returns true if copies also get unique tags. */

@@ -49,17 +49,17 @@ function note(held: Map<string, number[]>, text: string, from: number, size: num
 const joined = (names: readonly string[]): string => names.join('\n')
 export const split = (names: string): string[] => names.split('\n')
 
-function pack(places: readonly number[]): Uint8Array {
-  if (places.length < mostListed) {
-    const listed = new Uint8Array(2 * places.length)
-    for (const [i, place] of places.entries()) {
-      listed[2 * i] = place & 0xff
-      listed[2 * i + 1] = place >> 8
+function pack(buckets: readonly number[]): Uint8Array {
+  if (buckets.length < mostListed) {
+    const listed = new Uint8Array(2 * buckets.length)
+    for (const [i, bucket] of buckets.entries()) {
+      listed[2 * i] = bucket & 0xff
+      listed[2 * i + 1] = bucket >> 8
     }
     return listed
   }
   const bits = new Uint8Array(bitmapBytes)
-  for (const place of places) bits[place >> 3]! |= 1 << (place & 7)
+  for (const bucket of buckets) bits[bucket >> 3]! |= 1 << (bucket & 7)
   return bits
 }
 
@@ -67,8 +67,8 @@ function bitsOf(held: Uint8Array): Uint8Array {
   if (held.length === bitmapBytes) return held
   const bits = new Uint8Array(bitmapBytes)
   for (let i = 0; i < held.length; i += 2) {
-    const place = held[i]! | (held[i + 1]! << 8)
-    bits[place >> 3]! |= 1 << (place & 7)
+    const bucket = held[i]! | (held[i + 1]! << 8)
+    bits[bucket >> 3]! |= 1 << (bucket & 7)
   }
   return bits
 }

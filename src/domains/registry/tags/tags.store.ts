@@ -106,7 +106,7 @@ export type TagBranch = { below: string } | { uids: readonly string[] }
 
 /** A page of tags and one row more. */
 export async function listTags(reader: Reader, branches: readonly TagBranch[], page: Page, filter: TagFilter) {
-  const { listings, conditions, places, beyond } = planOf(branches, filter)
+  const { listings, conditions, scopes, beyond } = planOf(branches, filter)
   // Tags of repositories that are being removed are not listed. The table of removals is usually empty, so this check is fast.
   const isRemoving = (await reader.get(sql`SELECT 1 AS found FROM repo_removals LIMIT 1`)) !== undefined
   if (isRemoving) {
@@ -122,7 +122,7 @@ export async function listTags(reader: Reader, branches: readonly TagBranch[], p
     return rows.map(fromRow)
   }
   const rows = beyond
-    ? listBeyond<Row>(reader, listings, places, page, beyond)
+    ? listBeyond<Row>(reader, listings, scopes, page, beyond)
     : listPage<Row>(reader, listings, branches, page, conditions)
   return (await rows).map(fromRow)
 }
@@ -132,27 +132,27 @@ function withoutRemoved(listing: Listing): Listing {
 }
 
 export function countTags(reader: Reader, branches: readonly TagBranch[], filter: TagFilter): Promise<number> {
-  const { listings, conditions, places, beyond } = planOf(branches, filter)
-  return beyond ? countBeyond(reader, listings, places, beyond) : countNodes(reader, listings, branches, conditions)
+  const { listings, conditions, scopes, beyond } = planOf(branches, filter)
+  return beyond ? countBeyond(reader, listings, scopes, beyond) : countNodes(reader, listings, branches, conditions)
 }
 
-type Plan = { listings: Listing[]; conditions: Sql[]; places: string[]; beyond?: GreaterThan }
+type Plan = { listings: Listing[]; conditions: Sql[]; scopes: string[]; beyond?: GreaterThan }
 
 function planOf(branches: readonly TagBranch[], { name, digest, updatedSince, asked }: TagFilter): Plan {
   const shapes = visibleShapes(asked)
-  const places = branches.flatMap((branch) => ('below' in branch ? [branch.below] : []))
+  const scopes = branches.flatMap((branch) => ('below' in branch ? [branch.below] : []))
   const conditions: Sql[] = []
   if (name !== '') conditions.push(sql`t.name = ${name}`)
   if (digest !== '') conditions.push(sql`t.digest = ${digest}`)
-  if (conditions.length === 0 && places.length === branches.length) {
+  if (conditions.length === 0 && scopes.length === branches.length) {
     const listings = shapes.map(listingOf)
     const beyond = updatedSince === '' ? {} : { beyond: { column: 'update_time', value: updatedSince } }
-    return { listings, conditions, places, ...beyond }
+    return { listings, conditions, scopes, ...beyond }
   }
   // These conditions select few tags, so one search is enough instead of one for each shape. The plus sign keeps SQLite from
   // searching by shape.
   if (updatedSince !== '') conditions.push(sql`t.update_time > ${updatedSince}`)
-  return { listings: [{ ...listingOf(0), only: sql`+t.shape IN (${list(shapes)})` }], conditions, places }
+  return { listings: [{ ...listingOf(0), only: sql`+t.shape IN (${list(shapes)})` }], conditions, scopes }
 }
 
 /** Longest other name for the digest of this tag, among names of these shapes. Empty if there is none. */
@@ -191,7 +191,7 @@ export async function insertTag(tx: Tx, repo: TagRepo, tag: Tag): Promise<void> 
     VALUES (${tag.uid}, ${repo.id}, ${tag.name}, ${tag.digest}, ${shape}, ${Number(tag.deprecated)},
             ${JSON.stringify(tag.bundles)}, ${tag.createTime}, ${tag.updateTime}, ${tag.assignTime})
     RETURNING id`)
-  const entry = { uid: tag.uid, id: row!.id, keys: keysOf(tag), places: scopeKeysOfLeaf(tag.uid) }
+  const entry = { uid: tag.uid, id: row!.id, keys: keysOf(tag), scopes: scopeKeysOfLeaf(tag.uid) }
   await addToScopes(tx, kindOf(shape), [entry])
 }
 
@@ -291,7 +291,7 @@ export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promis
   }
   for (const { shape, total } of found) {
     const ofShape = found.length === 1 ? where : sql`${where} AND t.shape = ${shape}`
-    const many = { kind: kindOf(shape), places: scopeKeysOfLeaf(`${repo.uid}/`), table: 'tags', where: ofShape, total }
+    const many = { kind: kindOf(shape), scopes: scopeKeysOfLeaf(`${repo.uid}/`), table: 'tags', where: ofShape, total }
     await removeManyFromLists(tx, many, keyColumns)
   }
   await tx.run(sql`DELETE FROM tags WHERE id IN (SELECT t.id FROM tags t WHERE ${where})`)

@@ -9,7 +9,7 @@ export type Change = {
   changeNo: number
   vulnerability: string
   /** The organization whose own advisory names the vulnerability. Empty if a shared data source names the vulnerability. */
-  place: string
+  organization: string
   kind: ChangeKind
   lastRepo: number
   changeTime: string

@@ -11,7 +11,7 @@ import { vulnerabilityIds } from '../records/records.model.ts'
 import * as store from './changes.store.ts'
 
 const findingsAtOnce = 200
-const placesAtOnce = 20
+const componentsAtOnce = 20
 /** Limit on the findings of one transaction. A single package of one organization can exceed this limit. */
 const mostPerSlice = 2000
 
@@ -24,8 +24,8 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
       const last = found.at(-1)
       if (!last) break
       after = last.findingNo
-      const places = [...new Map(found.map((one) => [store.findingComponentKey(one), one])).values()]
-      for (const slice of await slicesOf(db, places)) noted += await lease.tx((tx) => noteSome(tx, slice))
+      const packages = [...new Map(found.map((one) => [store.findingComponentKey(one), one])).values()]
+      for (const slice of await slicesOf(db, packages)) noted += await lease.tx((tx) => noteSome(tx, slice))
     }
   }
   return noted
@@ -35,15 +35,18 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
  * Splits packages into slices. Findings from each organization's own advisories have separate slices, because one package can
  * have many of these.
  */
-async function slicesOf(db: App['db'], places: readonly store.FindingComponent[]): Promise<store.FindingComponent[][]> {
-  const totals = await store.countReportable(db, places)
+async function slicesOf(
+  db: App['db'],
+  packages: readonly store.FindingComponent[],
+): Promise<store.FindingComponent[][]> {
+  const totals = await store.countReportable(db, packages)
   const slices: store.FindingComponent[][] = []
   let findings = 0
-  for (const one of places) {
+  for (const one of packages) {
     const total = totals.get(store.findingComponentKey(one)) ?? 0
     const slice = slices.at(-1)
     findings += total
-    if (slice && slice.length < placesAtOnce && findings <= mostPerSlice) slice.push(one)
+    if (slice && slice.length < componentsAtOnce && findings <= mostPerSlice) slice.push(one)
     else {
       slices.push([one])
       findings = total
@@ -56,11 +59,11 @@ async function slicesOf(db: App['db'], places: readonly store.FindingComponent[]
  * Records changes of packages, except for packages that are queued for comparison. Findings of queued packages are about to
  * change.
  */
-async function noteSome(tx: Tx, places: readonly store.FindingComponent[]): Promise<number> {
+async function noteSome(tx: Tx, packages: readonly store.FindingComponent[]): Promise<number> {
   const itemsOf = (one: store.FindingComponent) =>
     ecosystemsOf(one).flatMap((ecosystem) => [one.name, one.origin].map((name) => packageItem(ecosystem, name)))
-  const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(places.flatMap(itemsOf))])
-  const atRest = places.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
+  const waiting = await store.waitingItems(tx, matchKinds.package, [...new Set(packages.flatMap(itemsOf))])
+  const atRest = packages.filter((one) => !itemsOf(one).some((item) => waiting.has(item)))
   if (atRest.length === 0) return 0
   const findings = await store.reportableFindings(tx, atRest, ownSource)
   for (const those of Map.groupBy(findings, store.findingComponentKey).values()) {
@@ -81,15 +84,15 @@ async function noteOne(tx: Tx, findings: readonly store.ReportableFinding[]): Pr
   const certain = findings.filter(({ state }) => state === findingStates.vulnerable)
   const before = timesOf(certain.filter(({ isPublishedEvent }) => isPublishedEvent))
   const now = timesOf(certain.filter(({ goneTime }) => goneTime === ''))
-  const { componentNo, place } = findings[0]!
+  const { componentNo, organization } = findings[0]!
   const news = timesOf(certain.filter(({ goneTime, isFirst }) => goneTime === '' && !isFirst))
   for (const [vulnerability, changeTime] of news) {
     if (before.has(vulnerability)) continue
-    await store.addChange(tx, { vulnerability, place, kind: 'found', changeTime, componentNo })
+    await store.addChange(tx, { vulnerability, organization, kind: 'found', changeTime, componentNo })
   }
   for (const [vulnerability, changeTime] of before) {
     if (now.has(vulnerability)) continue
-    await store.addChange(tx, { vulnerability, place, kind: 'resolved', changeTime, componentNo })
+    await store.addChange(tx, { vulnerability, organization, kind: 'resolved', changeTime, componentNo })
   }
 }
 

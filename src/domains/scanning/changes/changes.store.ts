@@ -18,7 +18,7 @@ export type Turned = 'came' | 'went'
  * A package, and the organization whose own advisories its findings come from. The organization is empty for findings from shared
  * data sources.
  */
-export type FindingComponent = StoredComponent & { place: string }
+export type FindingComponent = StoredComponent & { organization: string }
 
 /** Compared packages with a finding to report, in the order of the finding numbers, after the finding `after`. */
 export async function listUnannounced(
@@ -29,7 +29,7 @@ export async function listUnannounced(
 ): Promise<(FindingComponent & { findingNo: number })[]> {
   const toTell = turned === 'came' ? sql`x.told = 0 AND x.gone_time = ''` : sql`x.told = 1 AND x.gone_time <> ''`
   return reader.all<FindingComponent & { findingNo: number }>(sql`
-    SELECT f.id AS "findingNo", f.place, ${componentColumns}
+    SELECT f.id AS "findingNo", f.place AS organization, ${componentColumns}
       FROM (SELECT x.id, x.component_id, x.place FROM findings x
              WHERE ${toTell} AND x.id > ${after}
                AND EXISTS (SELECT 1 FROM components m WHERE m.id = x.component_id AND m.match_time <> '')
@@ -38,34 +38,41 @@ export async function listUnannounced(
 }
 
 /** Open findings in some packages, and closed findings that were reported. `UNION ALL` lets each half use a separate index. */
-const inPlace = (place: string, components: readonly number[], columns: Sql, grouped = sql``): Sql => sql`
+const findingsIn = (organization: string, components: readonly number[], columns: Sql, grouped = sql``): Sql => sql`
   SELECT ${columns} FROM findings
-   WHERE component_id IN (${list(components)}) AND place = ${place} AND gone_time = '' ${grouped}
+   WHERE component_id IN (${list(components)}) AND place = ${organization} AND gone_time = '' ${grouped}
    UNION ALL
   SELECT ${columns} FROM findings
-   WHERE component_id IN (${list(components)}) AND place = ${place} AND told = 1 AND gone_time <> '' ${grouped}`
+   WHERE component_id IN (${list(components)}) AND place = ${organization} AND told = 1 AND gone_time <> '' ${grouped}`
 
 /** Numbers of the packages by organization. */
-function byPlace(places: readonly FindingComponent[]): [place: string, components: number[]][] {
-  const all = Map.groupBy(places, ({ place }) => place)
-  return [...all].map(([place, those]) => [place, [...new Set(those.map(({ componentNo }) => componentNo))]])
+function byOrganization(packages: readonly FindingComponent[]): [organization: string, components: number[]][] {
+  const all = Map.groupBy(packages, ({ organization }) => organization)
+  return [...all].map(([organization, those]) => [
+    organization,
+    [...new Set(those.map(({ componentNo }) => componentNo))],
+  ])
 }
 
-const placesAtOnce = 50
+const componentsAtOnce = 50
 
-export const findingComponentKey = ({ componentNo, place }: Pick<FindingComponent, 'componentNo' | 'place'>): string =>
-  `${componentNo} ${place}`
+export const findingComponentKey = ({
+  componentNo,
+  organization,
+}: Pick<FindingComponent, 'componentNo' | 'organization'>): string => `${componentNo} ${organization}`
 
-/** Number of findings that `tellable` reads for each package. The keys are from `foundPlaceKey`. */
+/** Number of findings that `reportableFindings` reads for each package. The keys are from `findingComponentKey`. */
 export async function countReportable(
   reader: Reader,
-  places: readonly FindingComponent[],
+  packages: readonly FindingComponent[],
 ): Promise<Map<string, number>> {
   const totals = new Map<string, number>()
-  const counted = sql`component_id AS "componentNo", place, count(*) AS total`
-  for (const some of chunks(byPlace(places), placesAtOnce)) {
-    const all = some.map(([place, numbers]) => inPlace(place, numbers, counted, sql`GROUP BY component_id, place`))
-    const rows = await reader.all<Pick<FindingComponent, 'componentNo' | 'place'> & { total: number }>(
+  const counted = sql`component_id AS "componentNo", place AS organization, count(*) AS total`
+  for (const some of chunks(byOrganization(packages), componentsAtOnce)) {
+    const all = some.map(([organization, numbers]) =>
+      findingsIn(organization, numbers, counted, sql`GROUP BY component_id, place`),
+    )
+    const rows = await reader.all<Pick<FindingComponent, 'componentNo' | 'organization'> & { total: number }>(
       join(all, ' UNION ALL '),
     )
     for (const { total, ...of } of rows) {
@@ -87,7 +94,7 @@ export async function waitingItems(reader: Reader, kind: number, items: readonly
 export type ReportableFinding = {
   findingNo: number
   componentNo: number
-  place: string
+  organization: string
   state: number
   foundTime: string
   goneTime: string
@@ -105,14 +112,16 @@ export type ReportableFinding = {
  */
 export async function reportableFindings(
   reader: Reader,
-  places: readonly FindingComponent[],
+  packages: readonly FindingComponent[],
   own: string,
 ): Promise<ReportableFinding[]> {
   type Row = Omit<ReportableFinding, 'isTold' | 'isFirst' | 'record'> & NamedRow & { told: number; first: number }
   const columns = sql`id, component_id, affected_id, place, state, found_time, gone_time, told`
-  const all = byPlace(places).map(([place, components]) => inPlace(place, components, columns))
+  const all = byOrganization(packages).map(([organization, components]) =>
+    findingsIn(organization, components, columns),
+  )
   const rows = await reader.all<Row>(sql`
-    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.place, f.state, f.found_time AS "foundTime",
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.place AS organization, f.state, f.found_time AS "foundTime",
            f.gone_time AS "goneTime", f.told, ${namedColumns},
            CASE WHEN s.ecosystems <> '[]' AND s.name <> ${own} AND r.from_time <= coalesce(
                        (SELECT min(x.fetch_time) FROM vulnerability_source_reads x
@@ -134,20 +143,20 @@ export async function markAnnounced(tx: Tx, findings: readonly number[], told: 0
   }
 }
 
-export type NewChange = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'changeTime'> & { componentNo: number }
+export type NewChange = Pick<Change, 'vulnerability' | 'organization' | 'kind' | 'changeTime'> & { componentNo: number }
 
 /** Records a change of a package for an event. If the opposite change is still recorded, deletes that one instead. */
-export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime, componentNo }: NewChange) {
+export async function addChange(tx: Tx, { vulnerability, organization, kind, changeTime, componentNo }: NewChange) {
   const opposite = changeKinds[kind === 'found' ? 'resolved' : 'found']
   const undone = await tx.run(sql`
     DELETE FROM vulnerability_change_components
      WHERE component_id = ${componentNo} AND change_id IN (
              SELECT v.id FROM vulnerability_changes v
-              WHERE v.vulnerability = ${vulnerability} AND v.place = ${place} AND v.kind = ${opposite} AND v.begun = 0)`)
+              WHERE v.vulnerability = ${vulnerability} AND v.place = ${organization} AND v.kind = ${opposite} AND v.begun = 0)`)
   if (undone > 0) return
   const row = await tx.get<{ changeNo: number }>(sql`
     INSERT INTO vulnerability_changes (vulnerability, place, kind, change_time)
-    VALUES (${vulnerability}, ${place}, ${changeKinds[kind]}, ${changeTime})
+    VALUES (${vulnerability}, ${organization}, ${changeKinds[kind]}, ${changeTime})
         ON CONFLICT (vulnerability, place, kind) WHERE begun = 0 DO UPDATE
            SET change_time = CASE WHEN excluded.change_time < vulnerability_changes.change_time
                                   THEN excluded.change_time ELSE vulnerability_changes.change_time END
@@ -162,7 +171,7 @@ type ChangeRow = Omit<Change, 'kind'> & { kind: number }
 /** The oldest recorded change. */
 export async function nextChange(reader: Reader): Promise<Change | undefined> {
   const row = await reader.get<ChangeRow>(sql`
-    SELECT id AS "changeNo", vulnerability, place, kind, last_repo AS "lastRepo", change_time AS "changeTime"
+    SELECT id AS "changeNo", vulnerability, place AS organization, kind, last_repo AS "lastRepo", change_time AS "changeTime"
       FROM vulnerability_changes WHERE id > 0 ORDER BY id LIMIT 1`)
   return row && { ...row, kind: row.kind === changeKinds.found ? 'found' : 'resolved' }
 }
@@ -200,7 +209,7 @@ export async function listsOfChange(reader: Reader, changeNo: number, lists: rea
   return new Set(rows.map(({ listNo }) => listNo))
 }
 
-type About = Pick<Change, 'vulnerability' | 'place'>
+type About = Pick<Change, 'vulnerability' | 'organization'>
 
 /** True if a package list is queued for comparison, so that some of its findings may be missing. */
 export async function waitsForMatch(reader: Reader, listNo: number): Promise<boolean> {
@@ -209,21 +218,29 @@ export async function waitsForMatch(reader: Reader, listNo: number): Promise<boo
   return row !== undefined
 }
 
-export async function noteLater(tx: Tx, { vulnerability, place }: About, lists: Iterable<number>): Promise<void> {
+export async function noteLater(
+  tx: Tx,
+  { vulnerability, organization }: About,
+  lists: Iterable<number>,
+): Promise<void> {
   for (const listNo of lists) {
     await tx.run(sql`
-      INSERT INTO resolved_later (list_id, vulnerability, place) VALUES (${listNo}, ${vulnerability}, ${place})
+      INSERT INTO resolved_later (list_id, vulnerability, place) VALUES (${listNo}, ${vulnerability}, ${organization})
           ON CONFLICT DO NOTHING`)
   }
 }
 
 /** Deletes resolved vulnerabilities that were reported in the meantime, or that were found again. */
-export async function forgetLater(tx: Tx, { vulnerability, place }: About, lists: Iterable<number>): Promise<void> {
+export async function forgetLater(
+  tx: Tx,
+  { vulnerability, organization }: About,
+  lists: Iterable<number>,
+): Promise<void> {
   const numbers = [...lists]
   if (numbers.length === 0) return
   await tx.run(sql`
     DELETE FROM resolved_later
-     WHERE list_id IN (${list(numbers)}) AND vulnerability = ${vulnerability} AND place = ${place}`)
+     WHERE list_id IN (${list(numbers)}) AND vulnerability = ${vulnerability} AND place = ${organization}`)
 }
 
 /** The next package list after `after` with resolved vulnerabilities to report. */
@@ -240,7 +257,7 @@ export async function laterOf(
   most: number,
 ): Promise<(About & Pick<Change, 'lastRepo'>)[]> {
   return reader.all<About & { lastRepo: number }>(sql`
-    SELECT vulnerability, place, last_repo AS "lastRepo" FROM resolved_later
+    SELECT vulnerability, place AS organization, last_repo AS "lastRepo" FROM resolved_later
      WHERE list_id = ${listNo} ORDER BY list_id, vulnerability, place LIMIT ${most}`)
 }
 
@@ -248,5 +265,5 @@ export async function laterOf(
 export async function noteLaterRepo(tx: Tx, listNo: number, one: About, repo: number): Promise<void> {
   await tx.run(sql`
     UPDATE resolved_later SET last_repo = ${repo}
-     WHERE list_id = ${listNo} AND vulnerability = ${one.vulnerability} AND place = ${one.place}`)
+     WHERE list_id = ${listNo} AND vulnerability = ${one.vulnerability} AND place = ${one.organization}`)
 }

@@ -73,7 +73,7 @@ async function emitChange(app: App, lease: Lease, change: Change): Promise<numbe
 }
 
 /** A change to report, with the affected package lists and the last repository that was processed. */
-export type ReportedChange = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
+export type ReportedChange = Pick<Change, 'vulnerability' | 'organization' | 'kind' | 'lastRepo'> & {
   listsOf(tags: readonly TaggedImage[]): Promise<Map<TaggedImage, NamedList>>
   /**
    * True if all findings of a package list are known. Only then does a missing finding mean that the vulnerability is resolved.
@@ -142,8 +142,8 @@ async function reposOf({ db }: App, lease: Lease, change: Change): Promise<RepoA
   return [...repos.values()].filter(({ repoUid }) => isWithin(change, repoUid))
 }
 
-export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boolean =>
-  place === '' || isAtOrBelow(repoUid, place)
+export const isWithin = ({ organization }: Pick<Change, 'organization'>, repoUid: string): boolean =>
+  organization === '' || isAtOrBelow(repoUid, organization)
 
 /**
  * Event content for one repository. Returns undefined if no tag points to an affected image, or if the findings of the repository
@@ -163,8 +163,8 @@ async function findToldChange(
   const byList = Map.groupBy(lists.keys(), (tag) => lists.get(tag)!)
   for (const [list, tagged] of byList) {
     const all: FoundIn[] = []
-    for (const place of ['', rootOf(at.repoUid)]) {
-      all.push(...(await foundInList(db, list.listNo, { name: change.vulnerability, place }, mostFound)))
+    for (const organization of ['', rootOf(at.repoUid)]) {
+      all.push(...(await foundInList(db, list.listNo, { name: change.vulnerability, organization }, mostFound)))
     }
     if (change.kind === 'resolved') {
       if (all.some(({ isSuppressed }) => !isSuppressed)) continue

@@ -33,8 +33,8 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
     if (!last) return deleted
     after = last.listNo
     await countLists(sweeping, page)
-    for (const { listNo, state, createTime, payer, isPlaced, isUncounted: _, ...key } of page) {
-      if (!isPlaced && state === listStates.complete) await noteEcosystems(sweeping, listNo)
+    for (const { listNo, state, createTime, payer, hasEcosystems, isUncounted: _, ...key } of page) {
+      if (!hasEcosystems && state === listStates.complete) await noteEcosystems(sweeping, listNo)
       if (state !== listStates.gone) {
         if (createTime >= before) continue
         if (await isInUse(app.db, key)) {
@@ -60,7 +60,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
 async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]): Promise<void> {
   const items = page
     .filter(({ isUncounted }) => isUncounted)
-    .map(({ listNo }): MatchItem => ({ kind: 'counts', place: '', item: wholeList(listNo) }))
+    .map(({ listNo }): MatchItem => ({ kind: 'counts', organization: '', item: wholeList(listNo) }))
   if (items.length > 0) await tx((within) => queueMatches(within, items, app.clock().toISOString()))
 }
 
@@ -131,9 +131,9 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
  */
 async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
   const deleted = await store.deleteFindings(tx, componentNo, rowsAtOnce)
-  for (const [place, found] of Map.groupBy(deleted, (one) => one.place)) {
+  for (const [organization, found] of Map.groupBy(deleted, (one) => one.organization)) {
     const charged = found.reduce((sum, one) => sum + one.charged, 0)
-    if (charged > 0) await countBytes(tx, place, -charged)
+    if (charged > 0) await countBytes(tx, organization, -charged)
   }
   return deleted.length > 0
 }

@@ -8,7 +8,7 @@ export type ListPage = ListKey & {
   createTime: string
   payer: string
   /** True if the ecosystems of the list's packages are stored. */
-  isPlaced: boolean
+  hasEcosystems: boolean
   /** True if the list was compared but its findings were not counted. */
   isUncounted: boolean
 }
@@ -18,7 +18,7 @@ export async function listsAfter(reader: Reader, after: number, most: number): P
   type Row = Omit<ListPage, 'distribution' | 'isPlaced' | 'isUncounted'> & {
     id: string
     version: string
-    placed: number
+    listed: number
     uncounted: number
   }
   const rows = await reader.all<Row>(sql`
@@ -26,8 +26,8 @@ export async function listsAfter(reader: Reader, after: number, most: number): P
            payer, CASE WHEN ecosystems = '' THEN 0 ELSE 1 END AS placed,
            CASE WHEN open_findings < 0 AND match_time <> '' THEN 1 ELSE 0 END AS uncounted
       FROM component_lists WHERE id > ${after} ORDER BY component_lists.id LIMIT ${most}`)
-  return rows.map(({ id, version, placed, uncounted, ...row }) => {
-    return { ...row, distribution: { id, version }, isPlaced: placed === 1, isUncounted: uncounted === 1 }
+  return rows.map(({ id, version, listed, uncounted, ...row }) => {
+    return { ...row, distribution: { id, version }, hasEcosystems: listed === 1, isUncounted: uncounted === 1 }
   })
 }
 
@@ -81,7 +81,7 @@ export async function isListed(reader: Reader, componentNo: number): Promise<boo
   return row !== undefined
 }
 
-export type DeletedFinding = { findingNo: number; affectedNo: number; place: string; charged: number }
+export type DeletedFinding = { findingNo: number; affectedNo: number; organization: string; charged: number }
 
 /**
  * Deletes some findings in a component. Also deletes suppressions and records that only these findings refer to. Returns the
@@ -89,7 +89,7 @@ export type DeletedFinding = { findingNo: number; affectedNo: number; place: str
  */
 export async function deleteFindings(tx: Tx, componentNo: number, most: number): Promise<DeletedFinding[]> {
   const found = await tx.all<DeletedFinding>(sql`
-    SELECT id AS "findingNo", affected_id AS "affectedNo", place, charged FROM findings
+    SELECT id AS "findingNo", affected_id AS "affectedNo", place AS organization, charged FROM findings
      WHERE component_id = ${componentNo} ORDER BY component_id, id LIMIT ${most}`)
   if (found.length === 0) return []
   const findings = list(found.map(({ findingNo }) => findingNo))

@@ -47,8 +47,10 @@ export async function matchSlice(
   const found = await findingsOf(tx, components, page.rows)
   // Reads counts only for organizations with a finding in this slice. Many other organizations can have advisories on the same
   // package name.
-  const places = [...new Set(found.map(({ place }) => place).filter((place) => place !== ''))]
-  const before = places.length > 0 ? await store.countOwn(tx, { components: numbers, places }, after) : []
+  const organizations = [
+    ...new Set(found.map(({ organization }) => organization).filter((organization) => organization !== '')),
+  ]
+  const before = organizations.length > 0 ? await store.countOwn(tx, { components: numbers, organizations }, after) : []
   const wanted = keptOf(found, before)
   const open = await store.openFindings(tx, numbers, page)
   const keyOf = ({ componentNo, affectedNo, state, severity }: NewFinding | OpenFinding) =>
@@ -57,9 +59,9 @@ export async function matchSlice(
   const stays = new Set(wanted.map(keyOf))
   const gone = open.filter((one) => !stays.has(keyOf(one)))
   const held = new Set(components.filter(({ held }) => held).map(({ componentNo }) => componentNo))
-  const known = new Set(open.map(placeOf))
+  const known = new Set(open.map(findingKeyOf))
   const added = wanted.filter((one) => {
-    return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(placeOf(one)))
+    return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(findingKeyOf(one)))
   })
   // Closes old findings before it inserts new ones, because only one finding of a component and an advisory entry can be open.
   await store.closeFindings(
@@ -84,15 +86,15 @@ export async function matchSlice(
  * contain it.
  */
 async function chargeOwn(tx: Tx, added: readonly NewFinding[]): Promise<void> {
-  for (const [place, found] of Map.groupBy(added, (one) => one.place)) {
-    const isThere = place !== '' && (await groupExists(tx, place))
-    if (isThere) await addBytes(tx, place, found.length * bytesOfFinding)
+  for (const [organization, found] of Map.groupBy(added, (one) => one.organization)) {
+    const isThere = organization !== '' && (await groupExists(tx, organization))
+    if (isThere) await addBytes(tx, organization, found.length * bytesOfFinding)
   }
 }
 
-const isForAll = ({ place }: { place: string }): boolean => place === ''
+const isForAll = ({ organization }: { organization: string }): boolean => organization === ''
 /** Key of a component and an advisory entry. Each key has at most one open finding. */
-const placeOf = ({ componentNo, affectedNo }: NewFinding | OpenFinding): string => `${componentNo} ${affectedNo}`
+const findingKeyOf = ({ componentNo, affectedNo }: NewFinding | OpenFinding): string => `${componentNo} ${affectedNo}`
 
 async function pageOf(reader: Reader, components: readonly StoredComponent[], { after, most }: Step): Promise<Page> {
   const names = new Set(components.flatMap(({ name, origin }) => [name, origin]))
@@ -136,7 +138,7 @@ export async function findingsOf(
   return hits.map(({ component, row, state }) => ({
     componentNo: component.componentNo,
     affectedNo: row.affectedNo,
-    place: row.place,
+    organization: row.organization,
     state,
     severity: rated.get(row.affectedNo)!,
   }))

@@ -11,7 +11,7 @@ export type AffectedRow = Pick<
 > & {
   affectedNo: number
   recordNo: number
-  place: string
+  organization: string
   severity: number
 }
 
@@ -20,7 +20,7 @@ export type OpenFinding = {
   findingNo: number
   componentNo: number
   affectedNo: number
-  place: string
+  organization: string
   state: number
   severity: number
 }
@@ -28,7 +28,13 @@ export type OpenFinding = {
 /** Approximate size in bytes of a stored finding with its index entries. */
 export const bytesOfFinding = 200
 
-export type NewFinding = { componentNo: number; affectedNo: number; place: string; state: number; severity: number }
+export type NewFinding = {
+  componentNo: number
+  affectedNo: number
+  organization: string
+  state: number
+  severity: number
+}
 
 /** Limit on the findings in one package from an organization's own advisories. */
 export const mostOwn = 1000
@@ -39,14 +45,15 @@ export const mostOwn = 1000
  */
 export function keptOf(
   found: readonly NewFinding[],
-  before: readonly { componentNo: number; place: string; total: number }[],
+  before: readonly { componentNo: number; organization: string; total: number }[],
 ): NewFinding[] {
-  const keyOf = ({ componentNo, place }: { componentNo: number; place: string }) => `${componentNo} ${place}`
+  const keyOf = ({ componentNo, organization }: { componentNo: number; organization: string }) =>
+    `${componentNo} ${organization}`
   const totals = new Map(before.map((one) => [keyOf(one), one.total]))
   return found
     .toSorted((one, other) => one.affectedNo - other.affectedNo)
     .filter((one) => {
-      if (one.place === '') return true
+      if (one.organization === '') return true
       const total = (totals.get(keyOf(one)) ?? 0) + 1
       totals.set(keyOf(one), total)
       return total <= mostOwn

@@ -43,7 +43,7 @@ type Row = Omit<AffectedRow, 'ranges' | 'versions' | 'qualifiers' | 'state'> & {
 }
 
 export const affectedColumns = sql`
-  a.id AS "affectedNo", a.record_no AS "recordNo", a.place, a.ecosystem, a.name, a.ranges, a.versions, a.state,
+  a.id AS "affectedNo", a.record_no AS "recordNo", a.place AS organization, a.ecosystem, a.name, a.ranges, a.versions, a.state,
   a.severity, a.qualifiers`
 
 const stateNames = new Map(Object.entries(affectedStates).map(([name, number]) => [number, name as AffectedState]))
@@ -78,7 +78,7 @@ export async function openFindings(
   { after, upTo }: { after: number; upTo: number },
 ): Promise<OpenFinding[]> {
   return reader.all<OpenFinding>(sql`
-    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place, f.state, f.severity
+    SELECT f.id AS "findingNo", f.component_id AS "componentNo", f.affected_id AS "affectedNo", f.place AS organization, f.state, f.severity
       FROM findings f
      WHERE f.component_id IN (${list(components)}) AND f.gone_time = ''
        AND f.affected_id > ${after} AND f.affected_id <= ${upTo}`)
@@ -87,9 +87,9 @@ export async function openFindings(
 /** Inserts findings. If a package was never compared before, marks its findings as reported, because they are not new. */
 export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: string): Promise<void> {
   const rows = found.map(
-    (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now},
+    (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.organization}, ${one.state}, ${one.severity}, ${now},
       (SELECT CASE WHEN c.match_time = '' THEN 1 ELSE 0 END FROM components c WHERE c.id = ${one.componentNo}),
-      ${one.place === '' ? 0 : bytesOfFinding})`,
+      ${one.organization === '' ? 0 : bytesOfFinding})`,
   )
   const into = sql`INSERT INTO findings (component_id, affected_id, place, state, severity, found_time, told, charged)`
   for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
@@ -114,12 +114,12 @@ export async function closeFindings(tx: Tx, findings: readonly number[], now: st
 /** Number of open findings of some organizations in each component. Counts only findings from advisory entries up to `upTo`. */
 export async function countOwn(
   reader: Reader,
-  { components, places }: { components: readonly number[]; places: readonly string[] },
+  { components, organizations }: { components: readonly number[]; organizations: readonly string[] },
   upTo: number,
-): Promise<{ componentNo: number; place: string; total: number }[]> {
-  return reader.all<{ componentNo: number; place: string; total: number }>(sql`
-    SELECT f.component_id AS "componentNo", f.place, count(*) AS total FROM findings f
-     WHERE f.component_id IN (${list(components)}) AND f.place IN (${list(places)}) AND f.gone_time = ''
+): Promise<{ componentNo: number; organization: string; total: number }[]> {
+  return reader.all<{ componentNo: number; organization: string; total: number }>(sql`
+    SELECT f.component_id AS "componentNo", f.place AS organization, count(*) AS total FROM findings f
+     WHERE f.component_id IN (${list(components)}) AND f.place IN (${list(organizations)}) AND f.gone_time = ''
        AND f.affected_id <= ${upTo}
      GROUP BY f.component_id, f.place`)
 }

@@ -41,9 +41,9 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
     : [[after, undefined] as const, [undefined, after] as const]) {
     for (let last: string | undefined = from; ; ) {
       const next = await queue.nextMatch(db, last)
-      if (!next || (to !== undefined && next.place > to)) break
+      if (!next || (to !== undefined && next.organization > to)) break
       if (next.dueTime <= now) return next
-      last = next.place
+      last = next.organization
     }
   }
   return undefined

@@ -22,7 +22,7 @@ export const matchPackages: Job = {
     while (lease.holds()) {
       const next = await claimMatch(app, { node: lease.node, isGone: (node) => lease.isGone(node), after })
       if (!next) break
-      after = next.place
+      after = next.organization
       await matchOne(app, next, lease.signal)
       items++
     }
@@ -35,10 +35,10 @@ async function matchOne(app: App, item: DueMatch, signal: AbortSignal): Promise<
     await processMatch(app, item, signal)
   } catch (error) {
     if (signal.aborted) return postponeMatch(app, item, 0)
-    const { kind, place, attempts } = item
+    const { kind, organization, attempts } = item
     app.log.error('comparison with advisories failed and is tried again', {
       kind,
-      place,
+      organization,
       item: item.item,
       attempts,
       error,

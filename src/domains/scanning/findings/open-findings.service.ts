@@ -17,7 +17,7 @@ import * as store from './open-findings.store.ts'
 export async function noteChanged(
   tx: Tx,
   components: readonly number[],
-  { place, dueTime }: Pick<DueMatch, 'place' | 'dueTime'>,
+  { organization, dueTime }: Pick<DueMatch, 'organization' | 'dueTime'>,
 ): Promise<void> {
   if (components.length === 0) return
   const before = new Map((await store.countedOf(tx, components)).map((one) => [one.componentNo, one.open]))
@@ -28,12 +28,12 @@ export async function noteChanged(
     .filter(({ delta }) => delta !== 0)
   await store.addChanges(tx, changes)
   const items = changes.map(
-    ({ componentNo }): MatchItem => ({ kind: 'counts', place, item: changedPackage(componentNo) }),
+    ({ componentNo }): MatchItem => ({ kind: 'counts', organization, item: changedPackage(componentNo) }),
   )
   await queueMatches(tx, items, new Date(Date.parse(dueTime) - 1).toISOString())
 }
 
-type Work = { app: Pick<App, 'config' | 'clock'>; item: Pick<DueMatch, 'place' | 'dueTime'> }
+type Work = { app: Pick<App, 'config' | 'clock'>; item: Pick<DueMatch, 'organization' | 'dueTime'> }
 
 const listsAtOnce = 500
 
@@ -82,14 +82,15 @@ export async function countList(tx: Tx, work: Work, listNo: number): Promise<voi
 }
 
 /** Applies new counts. Checks the findings limit of a list, and updates the bytes that its organization is charged for. */
-async function follow(tx: Tx, { app, item: { place, dueTime } }: Work, lists: readonly number[]): Promise<void> {
+async function follow(tx: Tx, { app, item: { organization, dueTime } }: Work, lists: readonly number[]): Promise<void> {
   const most = app.config.vulnerabilityFindingsPerImage
   const some = await store.listsToFollow(tx, lists, { most, leastCharged })
   if (some.length === 0) return
   const now = app.clock().toISOString()
   const turned: MatchItem[] = []
   for (const { listNo, open } of some) {
-    if (await hasTurned(tx, { listNo, open, most }, now)) turned.push({ kind: 'list', place, item: String(listNo) })
+    if (await hasTurned(tx, { listNo, open, most }, now))
+      turned.push({ kind: 'list', organization, item: String(listNo) })
   }
   await queueMatches(tx, turned, dueTime)
   await chargeFindings(tx, some)

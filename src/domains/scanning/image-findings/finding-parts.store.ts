@@ -44,10 +44,10 @@ export function createParts(reader: Reader): Parts {
     times.set(time, kept)
     return kept
   }
-  const places = new Map([['', [] as string[]]])
-  const placesOf = (locations: string): string[] => {
-    const kept = places.get(locations) ?? (JSON.parse(locations) as string[])
-    places.set(locations, kept)
+  const paths = new Map([['', [] as string[]]])
+  const pathsOf = (locations: string): string[] => {
+    const kept = paths.get(locations) ?? (JSON.parse(locations) as string[])
+    paths.set(locations, kept)
     return kept
   }
   return {
@@ -88,7 +88,7 @@ export function createParts(reader: Reader): Parts {
         component: components.get(componentNo)!,
         affected: affectedEntry,
         ...records.get(affectedEntry.recordNo)!,
-        locations: placesOf(locations),
+        locations: pathsOf(locations),
         suppressed: [],
         accepted: [],
       }

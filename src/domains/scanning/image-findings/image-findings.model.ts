@@ -81,8 +81,8 @@ const isSuppressedAt = ({ fromTime, untilTime }: Suppressed, time: string): bool
 export function isOwnFullAt(known: readonly Known[], time: string): boolean {
   const totals = new Map<string, number>()
   for (const { affected, component, foundTime, goneTime } of known) {
-    if (affected.place === '' || foundTime > time || (goneTime !== '' && goneTime <= time)) continue
-    const key = `${component.componentNo} ${affected.place}`
+    if (affected.organization === '' || foundTime > time || (goneTime !== '' && goneTime <= time)) continue
+    const key = `${component.componentNo} ${affected.organization}`
     const total = (totals.get(key) ?? 0) + 1
     if (total >= mostOwn) return true
     totals.set(key, total)

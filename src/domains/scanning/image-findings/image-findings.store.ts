@@ -22,11 +22,11 @@ export { pastTexts } from './finding-parts.store.ts'
 export async function findKnown(
   reader: Reader,
   listNo: number,
-  places: readonly string[],
+  organizations: readonly string[],
   most: number,
 ): Promise<Known[]> {
   const first = sql`CASE WHEN f.gone_time = '' THEN 0 ELSE 1 END, f.id DESC`
-  return selectKnown(reader, listNo, places, { most, when: sql`1 = 1`, first })
+  return selectKnown(reader, listNo, organizations, { most, when: sql`1 = 1`, first })
 }
 
 /**
@@ -36,24 +36,24 @@ export async function findKnown(
 export async function findKnownNow(
   reader: Reader,
   listNo: number,
-  places: readonly string[],
+  organizations: readonly string[],
   most: number,
 ): Promise<Known[]> {
   const first = sql`CASE f.severity WHEN 4 THEN 0 WHEN 3 THEN 1 WHEN 2 THEN 2 WHEN 1 THEN 3 WHEN 0 THEN 4 ELSE 5 END, f.id DESC`
-  return selectKnown(reader, listNo, places, { most, when: sql`f.gone_time = ''`, first })
+  return selectKnown(reader, listNo, organizations, { most, when: sql`f.gone_time = ''`, first })
 }
 
 async function selectKnown(
   reader: Reader,
   listNo: number,
-  places: readonly string[],
+  organizations: readonly string[],
   { most, when, first }: { most: number; when: Sql; first: Sql },
 ): Promise<Known[]> {
   const rows = await reader.all<FindingRow & PairRow>(sql`
     SELECT ${findingColumns}, l.locations, l.owner_id AS "ownerNo"
       FROM list_components l
       JOIN findings f ON f.component_id = l.component_id
-     WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...places])}) AND ${when}
+     WHERE l.list_id = ${listNo} AND f.place IN (${list(['', ...organizations])}) AND ${when}
      ORDER BY ${first} LIMIT ${most}`)
   const parts = createParts(reader)
   await parts.need(rows)
@@ -74,14 +74,14 @@ export type FirstFinding = { componentNo: number; recordId: string; foundTime: s
 export async function firstFindingsIn(
   reader: Reader,
   components: readonly number[],
-  places: readonly string[],
+  organizations: readonly string[],
 ): Promise<FirstFinding[]> {
   const found = (some: readonly number[]) => sql`
     SELECT f.component_id AS "componentNo", r.record_id AS "recordId", f.found_time AS "foundTime"
       FROM findings f
       JOIN affected_packages a ON a.id = f.affected_id
       JOIN vulnerability_records r ON r.id = a.record_no
-     WHERE f.component_id IN (${list(some)}) AND f.place IN (${list(['', ...places])})`
+     WHERE f.component_id IN (${list(some)}) AND f.place IN (${list(['', ...organizations])})`
   return allOf(reader, [...new Set(components)], found)
 }
 
@@ -101,7 +101,7 @@ async function suppressedIn(reader: Reader, listNo: number, most: number) {
 export async function recordsNamed(
   reader: Reader,
   name: string,
-  { own, places, most }: { own: string; places: readonly string[]; most: number },
+  { own, organizations, most }: { own: string; organizations: readonly string[]; most: number },
 ): Promise<NamedRecord[]> {
   const rows = await reader.all<NamedRow>(sql`
     SELECT ${namedColumns}
@@ -110,7 +110,7 @@ export async function recordsNamed(
       JOIN vulnerability_sources s ON s.id = r.source_id
      WHERE n.name = ${name}
        AND (s.name <> ${own} OR EXISTS (SELECT 1 FROM affected_packages a
-                                          WHERE a.record_no = r.id AND a.place IN (${list(['', ...places])})))
+                                          WHERE a.record_no = r.id AND a.place IN (${list(['', ...organizations])})))
      LIMIT ${most}`)
   return rows.map(toNamed)
 }

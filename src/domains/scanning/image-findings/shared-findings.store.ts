@@ -18,7 +18,11 @@ export type SharedKnown = {
    * Findings of each list, as in `findKnown` but without locations. Returns undefined if all lists together have more than
    * `most`.
    */
-  ofLists(lists: readonly number[], places: readonly string[], most: number): Promise<Map<number, Known[]> | undefined>
+  ofLists(
+    lists: readonly number[],
+    organizations: readonly string[],
+    most: number,
+  ): Promise<Map<number, Known[]> | undefined>
 }
 
 type Pair = { findingNo: number; ownerNo: number }
@@ -44,7 +48,7 @@ export function createSharedKnown(reader: Reader): SharedKnown {
   }
   return {
     size: () => shared.size,
-    async ofLists(lists, places, most) {
+    async ofLists(lists, organizations, most) {
       // The query returns one row for each list, because many lists have the same findings.
       const rows = await reader.all<{ listNo: number; pairs: string; total: number }>(sql`
         SELECT p.list_id AS "listNo", count(*) AS total,
@@ -52,7 +56,7 @@ export function createSharedKnown(reader: Reader): SharedKnown {
           FROM (SELECT l.list_id, l.owner_id, f.id
                   FROM list_components l
                   JOIN findings f ON f.component_id = l.component_id
-                 WHERE l.list_id IN (${list(lists)}) AND f.place IN (${list(['', ...places])})
+                 WHERE l.list_id IN (${list(lists)}) AND f.place IN (${list(['', ...organizations])})
                  LIMIT ${most + 1}) p
          GROUP BY p.list_id`)
       if (rows.reduce((sum, { total }) => sum + total, 0) > most) return undefined

@@ -132,23 +132,23 @@ export async function componentsUnrated(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Open findings of unknown severity in a list. The findings are shared, or belong to the organization `place`. */
+/** Open findings of unknown severity in a list. The findings are shared, or belong to `organization`. */
 export async function unratedInList(
   reader: Reader,
   listNo: number,
-  place: string,
+  organization: string,
   most: number,
 ): Promise<{ findingNo: number }[]> {
   return reader.all<{ findingNo: number }>(sql`
     SELECT f.id AS "findingNo" FROM list_components l JOIN findings f ON f.component_id = l.component_id
-     WHERE l.list_id = ${listNo} AND f.gone_time = '' AND f.state = 1 AND f.severity = 0 AND f.place = ${place}
+     WHERE l.list_id = ${listNo} AND f.gone_time = '' AND f.state = 1 AND f.severity = 0 AND f.place = ${organization}
      LIMIT ${most}`)
 }
 
 /** Finding of a vulnerability in a package of a list. */
 export type FoundIn = {
   component: StoredComponent
-  place: string
+  organization: string
   state: number
   severity: number
   /** True if the distribution says that its package is not affected. */
@@ -157,20 +157,20 @@ export type FoundIn = {
 }
 
 /**
- * Open findings of a vulnerability in a list, at most `most`. The findings are shared, or belong to the organization `place`.
+ * Open findings of a vulnerability in a list, at most `most`. The findings are shared, or belong to `organization`.
  * Findings that are not suppressed come first, then certain ones, then those with the highest severity.
  */
 export async function foundInList(
   reader: Reader,
   listNo: number,
-  { name, place }: { name: string; place: string },
+  { name, organization }: { name: string; organization: string },
   most: number,
 ): Promise<FoundIn[]> {
   type Row = Omit<FoundIn, 'component' | 'isSuppressed' | 'record'> &
     StoredComponent &
     NamedRow & { suppressed: number }
   const rows = await reader.all<Row>(sql`
-    SELECT f.place, f.state, f.severity, ${componentColumns}, ${namedColumns},
+    SELECT f.place AS organization, f.state, f.severity, ${componentColumns}, ${namedColumns},
            CASE WHEN EXISTS (SELECT 1 FROM suppressions s WHERE s.finding_id = f.id AND s.owner_id = l.owner_id
                                 AND s.until_time = '') THEN 1 ELSE 0 END AS suppressed
       FROM list_components l
@@ -179,11 +179,11 @@ export async function foundInList(
       JOIN vulnerability_record_names n ON n.record_no = a.record_no AND n.name = ${name}
       JOIN vulnerability_records r ON r.id = a.record_no
       JOIN components c ON c.id = l.component_id
-     WHERE l.list_id = ${listNo} AND f.place = ${place}
+     WHERE l.list_id = ${listNo} AND f.place = ${organization}
      ORDER BY suppressed, f.state, CASE f.severity WHEN 0 THEN 1.5 WHEN 5 THEN 0 ELSE f.severity END DESC, f.id
      LIMIT ${most}`)
-  return rows.map(({ place: of, state, severity, suppressed, recordId, aliases, upstream, ...component }) => ({
-    ...{ component, place: of, state, severity, isSuppressed: suppressed === 1 },
+  return rows.map(({ organization: of, state, severity, suppressed, recordId, aliases, upstream, ...component }) => ({
+    ...{ component, organization: of, state, severity, isSuppressed: suppressed === 1 },
     record: toNamed({ recordId, aliases, upstream }),
   }))
 }

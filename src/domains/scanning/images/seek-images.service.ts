@@ -35,8 +35,8 @@ export type Sought<Hit> = {
    * all.
    */
   components(organizations: readonly string[] | undefined, most: number): Promise<number[]>
-  /** At most `most` matches in a list, the most severe first. The matches are shared, or belong to the organization `place`. */
-  hits(list: NamedList, place: string, most: number): Promise<readonly Hit[]>
+  /** At most `most` matches in a list, the most severe first. The matches are shared, or belong to `organization`. */
+  hits(list: NamedList, organization: string, most: number): Promise<readonly Hit[]>
 }
 
 export type FoundImage<Hit> = {
@@ -61,15 +61,15 @@ export type FoundPage<Hit> = Listed<FoundImage<Hit>, number | undefined> & Unkno
 export async function seekImages<Hit>(
   call: Call,
   page: Page,
-  { places, scoped }: Searched,
+  { scopes, scoped }: Searched,
   sought: Sought<Hit>,
 ): Promise<FoundPage<Hit>> {
   const isFirst = page.after === undefined
-  const counted = isFirst ? await countUnknown(call, places, scoped) : { unknown: 0, moreUnknown: false }
-  if (places.length === 0) return { items: [], next: '', total: 0, ...counted }
-  const candidates = await findCandidates(call, places, scoped, sought)
+  const counted = isFirst ? await countUnknown(call, scopes, scoped) : { unknown: 0, moreUnknown: false }
+  if (scopes.length === 0) return { items: [], next: '', total: 0, ...counted }
+  const candidates = await findCandidates(call, scopes, scoped, sought)
   const { total: known, ...begin } = readPosition(page)
-  const seeking = createSeeking<Hit>(call, places, page)
+  const seeking = createSeeking<Hit>(call, scopes, page)
   const end = await searchLists(seeking, candidates, begin, sought)
   const { images, toSkip } = seeking
   const seen = page.skip - toSkip + images.length
@@ -84,18 +84,18 @@ export async function seekImages<Hit>(
 export async function seekSome<Hit>(
   call: Call,
   page: Page,
-  { places, scoped }: Searched,
+  { scopes, scoped }: Searched,
   sought: Sought<Hit>,
 ): Promise<{ images: readonly FoundImage<Hit>[]; next: string }> {
-  const seeking = createSeeking<Hit>(call, places, page)
-  const end = await searchLists(seeking, await findCandidates(call, places, scoped, sought), readPosition(page), sought)
+  const seeking = createSeeking<Hit>(call, scopes, page)
+  const end = await searchLists(seeking, await findCandidates(call, scopes, scoped, sought), readPosition(page), sought)
   const { images, toSkip } = seeking
   const last = end && toPageToken(end, undefined)
   return { images, next: listedUpTo(call, page, { items: [], total: undefined, last, toSkip }).next }
 }
 
-const createSeeking = <Hit>(call: Call, places: readonly string[], page: Page): Seeking<Hit> => {
-  return { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
+const createSeeking = <Hit>(call: Call, scopes: readonly string[], page: Page): Seeking<Hit> => {
+  return { call, scopes, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
 }
 
 /**
@@ -130,12 +130,12 @@ async function searchLists<Hit>(
 
 /** Total number of images. Returns undefined if the limit on number or time is exceeded. */
 async function countImages<Hit>(
-  { call, places }: Pick<Seeking<Hit>, 'call' | 'places'>,
+  { call, scopes }: Pick<Seeking<Hit>, 'call' | 'scopes'>,
   candidates: Candidates,
   sought: Sought<Hit>,
 ): Promise<number | undefined> {
   const room = { left: 1, toSkip: mostCounted, until: performance.now() + countMs }
-  const counting: Seeking<Hit> = { call, places, images: [], ...room }
+  const counting: Seeking<Hit> = { call, scopes, images: [], ...room }
   const end = await searchLists(counting, candidates, { list: 0, image: beginning }, sought)
   return end ? undefined : mostCounted - counting.toSkip + counting.images.length
 }
@@ -160,7 +160,7 @@ type Candidates = (from: number) => Promise<number[]>
 
 async function findCandidates(
   { app: { db } }: Call,
-  places: readonly string[],
+  scopes: readonly string[],
   scoped: Scoped | undefined,
   sought: Sought<unknown>,
 ): Promise<Candidates> {
@@ -168,7 +168,7 @@ async function findCandidates(
     const numbers = scoped.lists.map(({ listNo }) => listNo).sort((one, other) => one - other)
     return async (from) => numbers.filter((one) => one >= from).slice(0, listsAtOnce)
   }
-  const components = await sought.components(organizationsIn(places), mostComponents)
+  const components = await sought.components(organizationsIn(scopes), mostComponents)
   if (components.length < mostComponents) return (from) => store.listsWithAny(db, components, from, listsAtOnce)
   return (from) => store.listsFrom(db, from, listsAtOnce)
 }
@@ -176,29 +176,29 @@ async function findCandidates(
 const mostOrganizations = 100
 
 /** Organizations of the scopes. Returns undefined if the scopes are all organizations, or too many. */
-function organizationsIn(places: readonly string[]): string[] | undefined {
-  const organizations = [...new Set(places.map(rootOf))]
-  return places.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
+function organizationsIn(scopes: readonly string[]): string[] | undefined {
+  const organizations = [...new Set(scopes.map(rootOf))]
+  return scopes.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
 }
 
 /** Scopes of a search, and the package lists of their images. `scoped` is undefined if the scopes have too many images. */
-export type Searched = { places: readonly string[]; scoped: Scoped | undefined }
+export type Searched = { scopes: readonly string[]; scoped: Scoped | undefined }
 
-export async function searchedIn(call: Call, places: readonly string[]): Promise<Searched> {
-  return { places, scoped: await listsIn(call, places) }
+export async function searchedIn(call: Call, scopes: readonly string[]): Promise<Searched> {
+  return { scopes, scoped: await listsIn(call, scopes) }
 }
 
 /** Package lists of images in the scopes. `missing` names lists that are not stored yet. */
 type Scoped = { lists: readonly NamedList[]; missing: readonly ListName[] }
 
 /** Package lists of images in the scopes. Returns undefined if the scopes have too many images. */
-async function listsIn({ app: { db }, signal }: Call, places: readonly string[]): Promise<Scoped | undefined> {
-  if (places.includes(top)) return undefined
+async function listsIn({ app: { db }, signal }: Call, scopes: readonly string[]): Promise<Scoped | undefined> {
+  if (scopes.includes(top)) return undefined
   const names = new Map<string, ListName>()
   let left = mostScoped
-  for (const place of places) {
+  for (const scope of scopes) {
     signal.throwIfAborted()
-    const some = await listsBelow(db, place, left + 1)
+    const some = await listsBelow(db, scope, left + 1)
     left -= some.length
     if (left < 0) return undefined
     for (const one of some) names.set(keyOf(one), one)
@@ -213,7 +213,7 @@ const keyOf = ({ hash, distribution: { id, version } }: ListName): string => JSO
 
 type Seeking<Hit> = {
   call: Call
-  places: readonly string[]
+  scopes: readonly string[]
   images: FoundImage<Hit>[]
   left: number
   /** Number of images to skip first. */
@@ -238,7 +238,7 @@ async function addImagesOf<Hit>(
     let image = listNo === begin.list ? begin.image : beginning
     if (i > 0 && performance.now() > seeking.until) return { list: listNo, image }
     const list = named.get(listNo)
-    const hitsAt = list && (await findHits(list, seeking.places, sought))
+    const hitsAt = list && (await findHits(list, seeking.scopes, sought))
     while (hitsAt) {
       const some = await imagesOfList(app.db, list.key, image, imagesAtOnce)
       for (const one of some) {
@@ -260,10 +260,10 @@ type HitsAt<Hit> = (organization: string) => Promise<{ hits: readonly Hit[]; mor
 /** Matches in a package list. Returns undefined if the list has no match for any organization in the scopes. */
 async function findHits<Hit>(
   list: NamedList,
-  places: readonly string[],
+  scopes: readonly string[],
   { hits, isForAll }: Sought<Hit>,
 ): Promise<HitsAt<Hit> | undefined> {
-  const of = (place: string) => hits(list, place, mostHits + 1)
+  const of = (organization: string) => hits(list, organization, mostHits + 1)
   const forAll = await of('')
   const known = new Map<string, readonly Hit[]>()
   const own = async (organization: string) => {
@@ -271,7 +271,7 @@ async function findHits<Hit>(
     known.set(organization, there)
     return there
   }
-  const organizations = isForAll ? [] : organizationsIn(places)
+  const organizations = isForAll ? [] : organizationsIn(scopes)
   let isThere = forAll.length > 0 || organizations === undefined
   for (const one of organizations ?? []) isThere ||= (await own(one)).length > 0
   if (!isThere) return undefined
@@ -290,7 +290,7 @@ async function addImage<Hit>(
   distribution: string,
   hitsAt: HitsAt<Hit>,
 ): Promise<void> {
-  if (!seeking.places.some((place) => isAtOrBelow(image.repoUid, place))) return
+  if (!seeking.scopes.some((scope) => isAtOrBelow(image.repoUid, scope))) return
   const { hits, more } = await hitsAt(rootOf(image.repoUid))
   if (hits.length === 0) return
   if (seeking.toSkip > 0) {
@@ -309,10 +309,10 @@ const mostSets = 1000
 /** Ecosystems of the packages in the scopes. `moreEcosystems` is true if there may be more ecosystems. */
 export async function ecosystemsIn(
   { app: { db } }: Call,
-  { places, scoped }: Searched,
+  { scopes, scoped }: Searched,
 ): Promise<{ ecosystems: string[]; moreEcosystems: boolean }> {
   // The set of all lists includes lists of other organizations, whose ecosystems the caller must not see.
-  if (!scoped && !places.includes(top)) return { ecosystems: [], moreEcosystems: true }
+  if (!scoped && !scopes.includes(top)) return { ecosystems: [], moreEcosystems: true }
   const stored = scoped?.lists.map(({ ecosystems }) => ecosystems) ?? (await store.storedEcosystems(db, mostSets + 1))
   // Lists of earlier releases have no ecosystems until a background job adds them.
   const sets = [...new Set(stored)].filter((one) => one !== '').slice(0, mostSets)
@@ -326,23 +326,23 @@ const unsureAtOnce = 100
 /** Counts images that were not compared, and images with contents that are unknown or partly unknown. Stops at the limits. */
 async function countUnknown(
   { app: { db }, signal }: Call,
-  places: readonly string[],
+  scopes: readonly string[],
   scoped: Scoped | undefined,
 ): Promise<UnknownImages> {
   const until = performance.now() + unknownMs
   const found = new Set<string>()
   const note = ({ repo, digest }: ListedImage) => found.add(`${repo} ${digest}`)
   const isFull = () => found.size >= mostUnknown || performance.now() > until
-  for (const place of places) {
+  for (const scope of scopes) {
     if (isFull()) break
     signal.throwIfAborted()
-    for (const one of await unknownBelow(db, place, mostUnknown)) note(one)
+    for (const one of await unknownBelow(db, scope, mostUnknown)) note(one)
   }
   const noteAll = async (name: ListName): Promise<void> => {
     for (let image: { repo: number; digest: string } | undefined = beginning; image && !isFull(); ) {
       signal.throwIfAborted()
       const some: ListedImage[] = await imagesOfList(db, name, image, imagesAtOnce)
-      for (const one of some) if (places.some((place) => isAtOrBelow(one.repoUid, place))) note(one)
+      for (const one of some) if (scopes.some((scope) => isAtOrBelow(one.repoUid, scope))) note(one)
       image = some.length < imagesAtOnce ? undefined : some.at(-1)
       await setImmediate()
     }

@@ -58,14 +58,14 @@ export async function listVulnerableImages(
 ): Promise<VulnerableImages> {
   const problem = problemOfName(vulnerability)
   if (problem) throw invalid({ field: 'vulnerability', description: problem })
-  const places = await findScopes(call, scope)
+  const scopes = await findScopes(call, scope)
   const { db } = call.app
-  const name = await canonicalName(db, vulnerability, [...new Set(places.map(rootOf))])
-  const searched = await searchedIn(call, places)
+  const name = await canonicalName(db, vulnerability, [...new Set(scopes.map(rootOf))])
+  const searched = await searchedIn(call, scopes)
   const found = await seekImages<store.FoundIn>(call, page, searched, {
     isForAll: false,
     components: (organizations, most) => store.componentsWith(db, name, organizations, most),
-    hits: ({ listNo }, of, most) => store.foundInList(db, listNo, { name, place: of }, most),
+    hits: ({ listNo }, of, most) => store.foundInList(db, listNo, { name, organization: of }, most),
   })
   const items: VulnerableImage[] = []
   for (const one of found.items) items.push(toImage(one, await acceptedIn(call, one, name)))
@@ -86,7 +86,7 @@ async function gapsIn(
   const { db, config } = call.app
   const { ecosystems, moreEcosystems } = await ecosystemsIn(call, searched)
   const coverage = coverageOf(ecosystems, await listReads(db, ecosystems), config.vulnerabilityMaxAgeDays)
-  const isNamed = await hasRecord(db, name, [...new Set(searched.places.map(rootOf))])
+  const isNamed = await hasRecord(db, name, [...new Set(searched.scopes.map(rootOf))])
   return [
     ...(moreEcosystems ? [otherEcosystems] : []),
     ...coverage.gapsAt(call.now),

@@ -72,13 +72,13 @@ function estimateBytes({ name, version, origin, originVersion, arch, locations =
 export async function completeList(
   tx: Tx,
   { listNo, isNew, bytes }: PreparedList,
-  place: string,
+  organization: string,
   now: string,
 ): Promise<void> {
   if (isNew && (await store.completeList(tx, listNo))) {
-    await store.setPayer(tx, listNo, { payer: place, bytes, charged: bytes })
-    await countBytes(tx, place, bytes)
-    return queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
+    await store.setPayer(tx, listNo, { payer: organization, bytes, charged: bytes })
+    await countBytes(tx, organization, bytes)
+    return queueMatches(tx, [{ kind: 'list', organization, item: String(listNo) }], now)
   }
   // The list was complete before, unless the cleanup deleted the list a moment ago.
   const list = await store.findListByNo(tx, listNo)

@@ -59,12 +59,12 @@ export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: stri
   const advisory = await findForMatching(tx, uid)
   const root = rootOf(uid)
   const published = await findPublicOrganization({ db: tx, config: app.config })
-  const place = published !== undefined && isAtOrBelow(uid, published) ? '' : root
-  const record = advisory && recordOf(advisory, place === '' ? app.config.advisoryEcosystems : undefined)
+  const organization = published !== undefined && isAtOrBelow(uid, published) ? '' : root
+  const record = advisory && recordOf(advisory, organization === '' ? app.config.advisoryEcosystems : undefined)
   if (!record || record.affected.length === 0) return retire(tx, await findCurrent(tx, sourceNo, [uid]), now)
   // The hash includes the scope, because another organization can become the public organization.
-  const content = hash('sha256', JSON.stringify([place, record]), 'base64url')
-  await putSlice(tx, { sourceNo, generation: 0, now }, [{ record, place, hash: content }])
+  const content = hash('sha256', JSON.stringify([organization, record]), 'base64url')
+  await putSlice(tx, { sourceNo, generation: 0, now }, [{ record, organization, hash: content }])
 }
 
 /**
@@ -125,6 +125,8 @@ const states: Readonly<Record<string, SourceRecord['affected'][number]['state']>
 
 /** Queues these advisories for comparison. */
 export async function queueAdvisories(tx: Tx, uids: readonly string[], now: string): Promise<void> {
-  const items = [...new Set(uids)].sort().map((uid) => ({ kind: 'advisory' as const, place: rootOf(uid), item: uid }))
+  const items = [...new Set(uids)]
+    .sort()
+    .map((uid) => ({ kind: 'advisory' as const, organization: rootOf(uid), item: uid }))
   await queueMatches(tx, items, now)
 }

@@ -6,8 +6,8 @@
 export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4, backfill: 5 } as const
 export type MatchKind = keyof typeof matchKinds
 
-/** `place` is the organization that the work is for. Organizations take turns. Empty for shared data. */
-export type MatchItem = { kind: MatchKind; place: string; item: string }
+/** `organization` is the one that the work is for, and is empty for shared data. Organizations take turns. */
+export type MatchItem = { kind: MatchKind; organization: string; item: string }
 
 /** `progress` is the state of an interrupted item. Empty for an item that was not started. */
 export type DueMatch = MatchItem & { progress: string; dueTime: string; attempts: number; owner: string; fence: number }

@@ -5,7 +5,7 @@ import { type DueMatch, type MatchItem, type MatchKind, matchKinds } from './que
 
 /** Adds items to the queue. An item that is queued already starts again, and a server that works on the item loses its claim. */
 export async function queueMatches(tx: Tx, items: readonly MatchItem[], now: string): Promise<void> {
-  const rows = items.map(({ kind, place, item }) => sql`(${matchKinds[kind]}, ${place}, ${item}, ${now})`)
+  const rows = items.map(({ kind, organization, item }) => sql`(${matchKinds[kind]}, ${organization}, ${item}, ${now})`)
   const again = sql`
     ON CONFLICT (kind, place, item) DO UPDATE SET due_time = excluded.due_time, attempts = 0, owner = '',
        progress = '', fence = match_queue.fence + 1`
@@ -16,7 +16,7 @@ export async function queueMatches(tx: Tx, items: readonly MatchItem[], now: str
 
 type Row = Omit<DueMatch, 'kind'> & { kind: number }
 
-const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, fence, progress`
+const columns = sql`kind, place AS organization, item, due_time AS "dueTime", attempts, owner, fence, progress`
 
 const fromRow = (row: Row): DueMatch => ({ ...row, kind: nameOf<MatchKind>(matchKinds, row.kind) })
 
@@ -40,24 +40,28 @@ export async function ownedMatches(reader: Reader): Promise<DueMatch[]> {
 export async function claimMatch(tx: Tx, seen: DueMatch, node: string): Promise<DueMatch | undefined> {
   const row = await tx.get<Row>(sql`
     UPDATE match_queue SET owner = ${node}, fence = fence + 1, attempts = attempts + 1
-     WHERE kind = ${matchKinds[seen.kind]} AND place = ${seen.place} AND item = ${seen.item} AND fence = ${seen.fence}
+     WHERE kind = ${matchKinds[seen.kind]} AND place = ${seen.organization} AND item = ${seen.item} AND fence = ${seen.fence}
     RETURNING ${columns}`)
   return row && fromRow(row)
 }
 
 /** Removes a finished item. Returns false if another server has claimed the item, or if the item was queued again. */
-export async function endMatch(tx: Tx, { kind, place, item, fence }: DueMatch): Promise<boolean> {
+export async function endMatch(tx: Tx, { kind, organization, item, fence }: DueMatch): Promise<boolean> {
   const ended = await tx.run(sql`
     DELETE FROM match_queue
-     WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
+     WHERE kind = ${matchKinds[kind]} AND place = ${organization} AND item = ${item} AND fence = ${fence}`)
   return ended === 1
 }
 
 /** Releases an item until `dueTime`. Does nothing if another server has claimed the item, or if the item was queued again. */
-export async function requeueMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
+export async function requeueMatch(
+  tx: Tx,
+  { kind, organization, item, fence }: DueMatch,
+  dueTime: string,
+): Promise<void> {
   await tx.run(sql`
     UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}
-     WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
+     WHERE kind = ${matchKinds[kind]} AND place = ${organization} AND item = ${item} AND fence = ${fence}`)
 }
 
 /**
@@ -65,12 +69,12 @@ export async function requeueMatch(tx: Tx, { kind, place, item, fence }: DueMatc
  */
 export async function pauseMatch(
   tx: Tx,
-  { kind, place, item, fence, progress }: DueMatch,
+  { kind, organization, item, fence, progress }: DueMatch,
   dueTime: string,
 ): Promise<void> {
   await tx.run(sql`
     UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}, attempts = 0, progress = ${progress}
-     WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
+     WHERE kind = ${matchKinds[kind]} AND place = ${organization} AND item = ${item} AND fence = ${fence}`)
 }
 
 export async function countMatches(reader: Reader): Promise<number> {

@@ -44,7 +44,7 @@ export async function putRecords(
   refuseIfAny(records.flatMap(problemsOf))
   const counts: PutCounts = { created: 0, updated: 0, unchanged: 0 }
   for (const slice of slicesOf(records)) {
-    const added = slice.map((record) => ({ record, place: '', hash: hashOf(record), core: coreOf(record) }))
+    const added = slice.map((record) => ({ record, organization: '', hash: hashOf(record), core: coreOf(record) }))
     const now = app.clock().toISOString()
     const put = await app.db.tx(async (tx) => {
       await store.noteEcosystems(tx, { ...run, now }, slice)
@@ -111,9 +111,9 @@ export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.N
   const ratedBefore = await store.ratingNames(tx, numbers)
   const touched = await store.retireRecords(tx, numbers, run.now)
   await store.insertRecords(tx, run, changed)
-  for (const { record, place } of changed) {
+  for (const { record, organization } of changed) {
     if (record.withdrawTime !== '') continue
-    touched.push(...record.affected.map(({ ecosystem, name }) => ({ ecosystem, name, place })))
+    touched.push(...record.affected.map(({ ecosystem, name }) => ({ ecosystem, name, organization })))
   }
   const rating = changed.filter(({ record }) => record.severities.length > 0)
   const names = rating.flatMap(({ record }) => [record.id, ...record.aliases, ...record.upstream])
@@ -138,12 +138,12 @@ async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[
  */
 async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: string): Promise<void> {
   const used = await store.namesInUse(tx, [...new Set(touched.map(({ name }) => name))])
-  for (const [place, those] of Map.groupBy(touched, (one) => one.place)) {
+  for (const [organization, those] of Map.groupBy(touched, (one) => one.organization)) {
     const named = those.filter(({ name }) => used.has(name))
     const items = new Set(named.map(({ ecosystem, name }) => packageItem(ecosystem, name)))
     await queueMatches(
       tx,
-      [...items].sort().map((item) => ({ kind: 'package', place, item })),
+      [...items].sort().map((item) => ({ kind: 'package', organization, item })),
       now,
     )
   }

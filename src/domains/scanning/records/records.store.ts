@@ -242,9 +242,9 @@ export async function renewRecords(tx: Tx, records: readonly number[], generatio
 
 /**
  * A package in an ecosystem with a changed advisory entry. The entry comes from a shared source, or from the advisories of the
- * organization `place`.
+ * `organization`.
  */
-export type Touched = { ecosystem: string; name: string; place: string }
+export type Touched = { ecosystem: string; name: string; organization: string }
 
 /**
  * Ends these records. An entry that findings refer to stays, with its end time. Other entries are deleted. Returns the affected
@@ -256,7 +256,7 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
     const of = list(some)
     touched.push(
       ...(await tx.all<Touched>(sql`
-        SELECT DISTINCT a.ecosystem, a.name, a.place FROM affected_packages a
+        SELECT DISTINCT a.ecosystem, a.name, a.place AS organization FROM affected_packages a
          WHERE a.record_no IN (${of}) AND a.until_time = ''`)),
     )
     await tx.run(sql`
@@ -276,7 +276,7 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
 }
 
 /** A record to insert or update. `core` is missing for sources whose records never change in their texts alone. */
-export type NewRecord = { record: SourceRecord; hash: string; core?: string; place: string }
+export type NewRecord = { record: SourceRecord; hash: string; core?: string; organization: string }
 
 export type RunOf = { sourceNo: number; generation: number; now: string }
 
@@ -328,16 +328,16 @@ export async function insertRecords(tx: Tx, run: RunOf, added: readonly NewRecor
   await insertAll(
     tx,
     sql`INSERT INTO affected_packages (record_no, place, ecosystem, name, ranges, versions, state, severity, qualifiers)`,
-    added.flatMap(({ record, place }) => {
+    added.flatMap(({ record, organization }) => {
       if (record.withdrawTime !== '') return []
-      return record.affected.map((one) => affectedRow(numbers.get(record.id)!, place, one))
+      return record.affected.map((one) => affectedRow(numbers.get(record.id)!, organization, one))
     }),
   )
 }
 
-function affectedRow(recordNo: number, place: string, one: AffectedPackage): Sql {
+function affectedRow(recordNo: number, organization: string, one: AffectedPackage): Sql {
   const severity = one.severity === '' ? 0 : severityLevels[one.severity]
-  return sql`(${recordNo}, ${place}, ${one.ecosystem}, ${one.name}, ${JSON.stringify(one.ranges)},
+  return sql`(${recordNo}, ${organization}, ${one.ecosystem}, ${one.name}, ${JSON.stringify(one.ranges)},
     ${JSON.stringify(one.versions)}, ${affectedStates[one.state]}, ${severity}, ${JSON.stringify(one.qualifiers)})`
 }
 
@@ -356,7 +356,7 @@ export async function ratingNames(reader: Reader, records: readonly number[]): P
 /** Packages in current records that have one of the names. */
 export async function packagesNamed(reader: Reader, names: readonly string[], most: number): Promise<Touched[]> {
   return reader.all<Touched>(sql`
-    SELECT DISTINCT a.ecosystem, a.name, a.place
+    SELECT DISTINCT a.ecosystem, a.name, a.place AS organization
       FROM vulnerability_record_names n JOIN affected_packages a ON a.record_no = n.record_no
      WHERE n.name IN (${list(names)}) AND a.until_time = '' LIMIT ${most}`)
 }

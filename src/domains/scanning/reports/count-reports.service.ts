@@ -96,7 +96,7 @@ function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
  */
 async function repoFor({ call, repos }: Counting, named: string): Promise<RepoNamed | undefined> {
   if (repos.has(named)) return repos.get(named)
-  const sees = ({ uid }: RepoNamed) => call.reach.some((place) => isAtOrBelow(uid, place))
+  const sees = ({ uid }: RepoNamed) => call.reach.some((scope) => isAtOrBelow(uid, scope))
   const found = (await reposNamed(call.app.db, named, call.reach)).filter(sees)
   if (found.length > 1) {
     throw invalid({

@@ -69,7 +69,7 @@ function toMessage({
     fixedVersions: fixes,
     severity: level,
     foundTime: timestamp(foundTime),
-    public: affected.place === '',
+    public: affected.organization === '',
     acceptedBy: acceptedBy.map(({ vulnerability, uid, signer, reason, actor, expireTime }) => ({
       $typeName: 'pinfold.control.scanning.v1.AcceptedRisk' as const,
       ...{ vulnerability, riskAcceptanceUid: uid, vexSignerUid: signer, reason, actor },

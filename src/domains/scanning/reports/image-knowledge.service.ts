@@ -18,11 +18,15 @@ import { type Coverage, coverageOf, withDistribution } from './coverage.service.
 /** Cache of scan results for the lifetime of a request. */
 export type Knowledge = {
   /** Reads the results for many images in a few statements, without the locations of packages. */
-  foresee(contents: readonly ContentsSpan[], places: readonly string[]): Promise<void>
+  foresee(contents: readonly ContentsSpan[], organizations: readonly string[]): Promise<void>
   /** Result for the contents of an image. Undefined if the packages were not compared yet, or if no data source covers them. */
-  of(contents: ContentsSpan, places: readonly string[]): Promise<ImageKnowledge | undefined>
+  of(contents: ContentsSpan, organizations: readonly string[]): Promise<ImageKnowledge | undefined>
   /** Result for an image at a time. `spans` has the contents of the image, the newest first. */
-  at(spans: readonly ContentsSpan[], places: readonly string[], time: string): Promise<ImageKnowledge | undefined>
+  at(
+    spans: readonly ContentsSpan[],
+    organizations: readonly string[],
+    time: string,
+  ): Promise<ImageKnowledge | undefined>
 }
 
 export type ImageKnowledge = {
@@ -61,15 +65,15 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     if (before > 0 && (looked > maxFindings || held > maxHeld)) throw tooMuch()
     lists.set(key, known)
   }
-  const readAlone = async (contents: ContentsRecord, places: readonly string[]): Promise<void> => {
+  const readAlone = async (contents: ContentsRecord, organizations: readonly string[]): Promise<void> => {
     const list = await findList(db, { hash: contents.packages, distribution: contents.distribution })
-    if (!list || list.matchTime === '') return keep(keyOf(contents, places), undefined, 0)
-    const found = await findKnown(db, list.listNo, places, maxFindings)
+    if (!list || list.matchTime === '') return keep(keyOf(contents, organizations), undefined, 0)
+    const found = await findKnown(db, list.listNo, organizations, maxFindings)
     const [ecosystems, limits] = [await ecosystemsOfList(db, list), await limitsOf(db, [list.listNo])]
     const known = knowledgeOf({ list, found, limits }, contents, await coverageFor(ecosystems))
-    keep(keyOf(contents, places), known, known?.found.length ?? 0)
+    keep(keyOf(contents, organizations), known, known?.found.length ?? 0)
   }
-  const readTogether = async (some: readonly ContentsRecord[], places: readonly string[]): Promise<void> => {
+  const readTogether = async (some: readonly ContentsRecord[], organizations: readonly string[]): Promise<void> => {
     const stored = await findLists(
       db,
       some.map(({ packages, distribution }) => ({ hash: packages, distribution })),
@@ -77,7 +81,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     const byKey = new Map(stored.map((list) => [listKey(list.hash, list.distribution), list]))
     const numbers = stored.map(({ listNo }) => listNo)
     const before = shared.size()
-    const found = await shared.ofLists(numbers, places, maxTogether)
+    const found = await shared.ofLists(numbers, organizations, maxTogether)
     // If the lists together have too many findings, each list is read alone when it is needed.
     if (!found) return
     looked += shared.size() - before
@@ -85,34 +89,34 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     for (const contents of some) {
       const list = byKey.get(listKey(contents.packages, contents.distribution))
       if (!list || list.matchTime === '') {
-        keep(keyOf(contents, places), undefined, 0)
+        keep(keyOf(contents, organizations), undefined, 0)
         continue
       }
       const coverage = await coverageFor(await ecosystemsOfList(db, list))
       const read = { list, found: found.get(list.listNo)!, limits: limits.get(list.listNo) ?? [] }
-      keep(keyOf(contents, places), knowledgeOf(read, contents, coverage), 0)
+      keep(keyOf(contents, organizations), knowledgeOf(read, contents, coverage), 0)
     }
   }
   const knowledge: Knowledge = {
-    async foresee(contents, places) {
+    async foresee(contents, organizations) {
       const wanted = new Map<string, ContentsRecord>()
       for (const one of contents) {
-        const key = keyOf(one, places)
+        const key = keyOf(one, organizations)
         if (one.state === 'known' && !lists.has(key)) wanted.set(key, one)
       }
-      for (const some of chunks([...wanted.values()], listsAtOnce)) await readTogether(some, places)
+      for (const some of chunks([...wanted.values()], listsAtOnce)) await readTogether(some, organizations)
     },
-    async of(contents, places) {
-      const key = keyOf(contents, places)
-      if (!lists.has(key)) await readAlone(contents, places)
+    async of(contents, organizations) {
+      const key = keyOf(contents, organizations)
+      if (!lists.has(key)) await readAlone(contents, organizations)
       const ofList = lists.get(key)
       return ofList && { ...ofList, from: ofList.from > contents.fromTime ? ofList.from : contents.fromTime }
     },
-    async at(spans, places, time) {
+    async at(spans, organizations, time) {
       for (const span of spans) {
         if (span.fromTime > time) continue
         if (span.state !== 'known') return undefined
-        const known = await knowledge.of(span, places)
+        const known = await knowledge.of(span, organizations)
         // New contents have no result until their comparison. Until then, the result of the previous contents is used.
         if (known && known.from <= time) return known
       }
@@ -124,8 +128,8 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
 
 const listKey = (hash: string, { id, version }: ContentsRecord['distribution']): string =>
   JSON.stringify([hash, id, version])
-const keyOf = ({ packages, distribution, gaps }: ContentsRecord, places: readonly string[]): string =>
-  JSON.stringify([listKey(packages, distribution), gaps, places])
+const keyOf = ({ packages, distribution, gaps }: ContentsRecord, organizations: readonly string[]): string =>
+  JSON.stringify([listKey(packages, distribution), gaps, organizations])
 
 /** Data of one package list. */
 type ListRead = { list: StoredList; found: Known[]; limits: readonly OverLimit[] }

@@ -93,10 +93,10 @@ export async function findReport(
 ): Promise<{ report: ImageReport; key: ReportKey }> {
   const query = { repo: '', digest, tag: '', since: '' }
   requireDigest(digest)
-  const placed = await placedEverywhere(call, digest, seenBy(call))
-  const report = placed && reportOf(await imageOf(call, knowledgeFor(call, query), placed), createTime)
+  const content = await findContent(call, digest, seenBy(call))
+  const report = content && reportOf(await imageOf(call, knowledgeFor(call, query), content), createTime)
   if (!report) throw notFound(vulnReportType, digest)
-  return { report, key: { digest, time: report.createTime, repos: placed.numbers } }
+  return { report, key: { digest, time: report.createTime, repos: content.numbers } }
 }
 
 /**
@@ -108,11 +108,11 @@ export async function reportAgain(
   { digest, time, repos }: ReportKey,
 ): Promise<{ report: ImageReport; repos: readonly string[] } | undefined> {
   const wanted = new Set(repos)
-  const placed = await placedEverywhere(asking, digest, (_, repo) => wanted.has(repo))
-  if (placed?.numbers.length !== wanted.size) return undefined
+  const content = await findContent(asking, digest, (_, repo) => wanted.has(repo))
+  if (content?.numbers.length !== wanted.size) return undefined
   const query = { repo: '', digest, tag: '', since: '' }
-  const report = reportOf(await imageOf(asking, knowledgeFor(asking, query), placed), time)
-  return report && { report, repos: placed.repos }
+  const report = reportOf(await imageOf(asking, knowledgeFor(asking, query), content), time)
+  return report && { report, repos: content.repos }
 }
 
 function reportOf({ digest, phases, told }: KnownImage, createTime: string): ImageReport | undefined {
@@ -149,12 +149,12 @@ type Phase = { knowledge: ImageKnowledge; from: string; until: string }
 type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
 
 async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repos }: Scoped): Promise<KnownImage> {
-  const places = [...new Set(repos.map(rootOf))].sort()
+  const organizations = [...new Set(repos.map(rootOf))].sort()
   const images = repos.map((repoUid) => ({ repoUid, digest }))
   const phases: Phase[] = []
   let until = ''
   for (const span of spans) {
-    const all = span.state === 'known' ? await knowledge.of(span, places) : undefined
+    const all = span.state === 'known' ? await knowledge.of(span, organizations) : undefined
     const known = all && (await withAcceptedIn(call.app.db, all, images))
     if (known && (until === '' || known.from < until)) phases.push({ knowledge: known, from: known.from, until })
     // New contents have no result until their comparison. Until then, the result of the previous contents is used.
@@ -183,16 +183,16 @@ function knowledgeFor({ app }: Asking, { digest }: ReportQuery): Knowledge {
 async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> {
   const knowledge = knowledgeFor(call, query)
   const found: KnownImage[] = []
-  for (const placed of await contentsFor(call, query)) {
+  for (const content of await contentsFor(call, query)) {
     call.signal.throwIfAborted()
-    found.push(await imageOf(call, knowledge, placed))
+    found.push(await imageOf(call, knowledge, content))
   }
   return found
 }
 
 type Scoped = { digest: string; spans: readonly ContentsSpan[]; repos: string[] }
 /** `numbers` has the numbers of the repositories. */
-type PlacedEverywhere = Scoped & { numbers: number[] }
+type ContentInRepos = Scoped & { numbers: number[] }
 type Asking = Pick<Call, 'app' | 'now'>
 
 async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Promise<Scoped[]> {
@@ -200,8 +200,8 @@ async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Prom
   const sees = seenBy(call)
   if (digest !== '') {
     requireDigest(digest)
-    const placed = await placedEverywhere(call, digest, sees)
-    return placed ? [placed] : []
+    const content = await findContent(call, digest, sees)
+    return content ? [content] : []
   }
   if (repo === '') throw invalid({ field: 'repo_id', description: 'is required if digest is empty' })
   if (!isUid(repo)) throw invalid({ field: 'repo_id', description: 'is not a uid' })
@@ -220,13 +220,13 @@ function requireDigest(digest: string): void {
 const seenBy =
   ({ reach }: Call) =>
   (uid: string): boolean =>
-    reach.some((place) => isAtOrBelow(uid, place))
+    reach.some((scope) => isAtOrBelow(uid, scope))
 
-async function placedEverywhere(
+async function findContent(
   { app: { db } }: Asking,
   digest: string,
   sees: (uid: string, repo: number) => boolean,
-): Promise<PlacedEverywhere | undefined> {
+): Promise<ContentInRepos | undefined> {
   const everywhere = await contentsEverywhere(db, digest, { sees, most: maxRepos })
   const [first] = everywhere
   const spans = first && (await contentsOverTime(db, first.repo, [digest])).get(digest)

@@ -10,8 +10,8 @@ export const riskTable = endingTable<RiskAcceptance>({
 })
 
 /** Number of acceptances in force in an organization, at most `most`. */
-export async function countLive(reader: Reader, place: string, most: number): Promise<number> {
-  const root = rootOf(place)
+export async function countLive(reader: Reader, scope: string, most: number): Promise<number> {
+  const root = rootOf(scope)
   const rows = await reader.all(sql`
     SELECT 1 AS found FROM risk_acceptances t
      WHERE t.uid > ${root} AND t.uid < ${`${root}0`} AND t.end_time = '' LIMIT ${most}`)

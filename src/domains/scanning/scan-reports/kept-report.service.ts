@@ -1,7 +1,7 @@
 // Stores the content of a scanner report as a blob in the repository of its image.
 import type { Work } from '#app.ts'
 import { keepBlob } from '#domains/registry/blobs/uploads.service.ts'
-import { placed, type RepoNamed } from '#domains/registry/repos/paths.service.ts'
+import { type RepoNamed, toRepoRef } from '#domains/registry/repos/paths.service.ts'
 import { atRepo } from '#domains/registry/repos/repos.service.ts'
 import { digestOf } from '#lib/digest.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -17,7 +17,7 @@ export async function keepReport(
   url: string,
 ): Promise<string | undefined> {
   const { db, blobs } = work.app
-  const repo = await placed(db, row)
+  const repo = await toRepoRef(db, row)
   const digest = digestOf('sha256', content)
   const part = await blobs.begin(content.length, rootOf(row.uid))
   try {

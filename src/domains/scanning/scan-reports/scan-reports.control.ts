@@ -17,7 +17,7 @@ const statementRules = {
 const numbered = (number: number): string => String(number).padStart(16, '0')
 
 /** Sort key of a statement. Statements of newer documents sort later. Within a document, statements sort in reverse order. */
-function placeOf({ uid }: Statement): string {
+function sortKeyOf({ uid }: Statement): string {
   const [document = '', position = ''] = uid.split('.')
   return `${numbered(Number(document))}.${numbered(1e6 - Number(position))}`
 }
@@ -36,7 +36,7 @@ export const scanReports: Handlers<typeof ScanReportsService> = {
     const page = readPage(call, request, statementRules, [repoUid, digest])
     const all = await listStatements(call, repoUid, digest)
     const listed = pageOf(call, page, all, (one) => {
-      return { value: page.order.field === 'takeTime' ? one.takeTime : one.vulnerability, uid: placeOf(one) }
+      return { value: page.order.field === 'takeTime' ? one.takeTime : one.vulnerability, uid: sortKeyOf(one) }
     })
     const response = 'pinfold.control.scanning.v1.ListStatementsResponse'
     return listResponse(response, 'statements', listed, statementMessage, request)

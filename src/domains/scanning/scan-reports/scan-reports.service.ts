@@ -156,9 +156,9 @@ async function factsOfDigest(call: Call, digest: string, filter: store.DigestFil
   if (call.reach.includes(top)) return store.factsOfDigest(db, digest, undefined, filter)
   const found: ReportFacts[] = []
   for (const [organization, all] of Map.groupBy(call.reach, rootOf)) {
-    for (const places of chunks(all, placesAtOnce)) {
+    for (const scopes of chunks(all, scopesAtOnce)) {
       call.signal.throwIfAborted()
-      found.push(...(await store.factsOfDigest(db, digest, { organization, places }, filter)))
+      found.push(...(await store.factsOfDigest(db, digest, { organization, scopes }, filter)))
     }
   }
   return found.sort((one, other) => other.id - one.id)
@@ -166,7 +166,7 @@ async function factsOfDigest(call: Call, digest: string, filter: store.DigestFil
 
 const isRead = ({ state }: ReportFacts): boolean => state === 'read'
 const mostLooked = 2000
-const placesAtOnce = 100
+const scopesAtOnce = 100
 
 /**
  * Finds the newest report of a digest by a scanner that was created at `time` or before. If `time` is empty, finds the newest

@@ -237,11 +237,11 @@ export type DigestFilter = { scanner: number | undefined; since: string; until: 
 export async function factsOfDigest(
   reader: Reader,
   digest: string,
-  within: { organization: string; places: readonly string[] } | undefined,
+  within: { organization: string; scopes: readonly string[] } | undefined,
   { scanner, since, until, most }: DigestFilter,
 ): Promise<ReportFacts[]> {
-  const places = within?.places.map((place) => sql`(r.uid = ${place} OR (r.uid > ${place} AND r.uid < ${`${place}0`}))`)
-  const there = within && sql`AND s.organization = ${within.organization} AND (${join(places!, ' OR ')})`
+  const scopes = within?.scopes.map((scope) => sql`(r.uid = ${scope} OR (r.uid > ${scope} AND r.uid < ${`${scope}0`}))`)
+  const there = within && sql`AND s.organization = ${within.organization} AND (${join(scopes!, ' OR ')})`
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scan_reports s JOIN repos r ON r.id = s.repo_id
      WHERE s.digest = ${digest} AND s.state = 2 AND s.create_time > ${since} ${there ?? sql``}

@@ -147,9 +147,9 @@ async function findScanner(
 ): Promise<{ scanner: Scanner; asked: ScannerAddress } | 'gone' | 'away'> {
   const { scanner, isDoubted } = scannerQueue
   try {
-    const place = await addressOf(app, scanner)
-    if (!place) return 'gone'
-    const asked: ScannerAddress = { outgoing: app.toScanners, signal: lease.signal, ...place }
+    const address = await addressOf(app, scanner)
+    if (!address) return 'gone'
+    const asked: ScannerAddress = { outgoing: app.toScanners, signal: lease.signal, ...address }
     const now = app.clock()
     if (!isDoubted && scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs)
       return { scanner, asked }

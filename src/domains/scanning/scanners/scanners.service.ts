@@ -130,11 +130,11 @@ export async function addressOf(
   { db, cipher }: Pick<App, 'db' | 'cipher'>,
   { id }: Pick<Scanner, 'id'>,
 ): Promise<{ url: string; headers: Record<string, string> } | undefined> {
-  const place = await store.findPlace(db, id)
-  if (!place) return undefined
-  const { url } = place
-  if (place.credential.length === 0) return { url, headers: {} }
-  const credential = cipher.decrypt(purpose, place.credential)?.toString()
+  const address = await store.findAddress(db, id)
+  if (!address) return undefined
+  const { url } = address
+  if (address.credential.length === 0) return { url, headers: {} }
+  const credential = cipher.decrypt(purpose, address.credential)?.toString()
   if (credential === undefined)
     throw new ScannerError('away', 'the credential of the scanner is encrypted with another master key; set it again')
   const key = credential.startsWith(`${headerOf}: `) ? credential.slice(headerOf.length + 2) : undefined

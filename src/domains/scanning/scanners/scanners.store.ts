@@ -32,7 +32,7 @@ export async function hasScanner(reader: Reader, id: number): Promise<boolean> {
 }
 
 /** URL and encrypted credential of a scanner. The credential is empty if there is none. */
-export async function findPlace(
+export async function findAddress(
   reader: Reader,
   id: number,
 ): Promise<{ url: string; credential: Uint8Array } | undefined> {

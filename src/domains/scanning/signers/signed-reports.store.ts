@@ -4,12 +4,12 @@ import { rootOf } from '#lib/uid.ts'
 import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
 
 /** Some documents in a scope that can have signatures, after the document `after`, in order. */
-export async function signedBelow(reader: Reader, place: string, { after, most }: Step): Promise<number[]> {
+export async function signedBelow(reader: Reader, scope: string, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ id: number }>(sql`
     SELECT s.id FROM scan_reports s JOIN repos r ON r.id = s.repo_id
-     WHERE s.organization = ${rootOf(place)} AND s.signatures <> 0 AND s.id > ${after} AND s.state IN (2, 4)
+     WHERE s.organization = ${rootOf(scope)} AND s.signatures <> 0 AND s.id > ${after} AND s.state IN (2, 4)
        AND EXISTS (SELECT 1 FROM scan_report_texts x WHERE x.report_id = s.id AND x.statements <> '')
-       AND (r.uid = ${place} OR (r.uid > ${place} AND r.uid < ${`${place}0`})) ORDER BY s.id LIMIT ${most}`)
+       AND (r.uid = ${scope} OR (r.uid > ${scope} AND r.uid < ${`${scope}0`})) ORDER BY s.id LIMIT ${most}`)
   return rows.map(({ id }) => id)
 }
 

@@ -22,7 +22,7 @@ export const toExpiredSignerResource = kindOf<Signer>('expired-vex-signer')
 export const maxName = 128
 export const maxDays = 366
 /** Limits on the signers that are trusted now, in one scope and in an organization. */
-export const most = { place: 20, organization: 200 }
+export const most = { scope: 20, organization: 200 }
 /**
  * Limits on the rows of signed statements on one image and from one document. `images` limits the images of an index that one
  * document can be about. If a limit is reached, no more findings are hidden.

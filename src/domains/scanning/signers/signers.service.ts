@@ -33,8 +33,8 @@ export const signerKind: EndingKind<Signer, NewSigner> = {
   },
   async limit(tx, { scopeUid }) {
     const { there, all } = await store.countLive(tx, scopeUid, most.organization)
-    if (there >= most.place)
-      throw tooMany(`the scope has ${most.place} trusted signers, which is the limit; revoke some of them first`)
+    if (there >= most.scope)
+      throw tooMany(`the scope has ${most.scope} trusted signers, which is the limit; revoke some of them first`)
     if (all >= most.organization)
       throw tooMany(
         `the organization has ${most.organization} trusted signers, which is the limit; revoke some of them first`,

@@ -129,8 +129,8 @@ async function putSome<T>(
       return await put(left)
     } catch (error) {
       const wrong = violationsOf(error).flatMap(({ field, description }) => {
-        const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.(.*))?$`).exec(field) ?? []
-        return place === undefined ? [] : [{ index: Number(place), field: rest, problem: description }]
+        const [, position, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.(.*))?$`).exec(field) ?? []
+        return position === undefined ? [] : [{ index: Number(position), field: rest, problem: description }]
       })
       if (wrong.length === 0) throw toWrongRecord(error)
       for (const { index, field, problem } of wrong) onRefused({ at: idOf(left[index]!), field, problem })

@@ -6,9 +6,9 @@ import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
-import { readPlaced, type Scope, type Scoped, whereOf } from '../../data/placed.ts'
-import { parentOf, pathNamesOf } from '../../data/places.ts'
+import { parentOf, pathNamesOf } from '../../data/names.ts'
 import type { CapabilityName } from '../../data/rights.ts'
+import { readScoped, type Scoped, type ScopeParam, whereOf } from '../../data/scoped.ts'
 import type { Group } from '../../data/types.ts'
 import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -26,7 +26,7 @@ export type Kind<T extends Scoped> = {
   empty: string
   path: string
   member: string
-  scope?: Scope
+  scopeParam?: ScopeParam
   query?: Query
   columns: readonly Column<T>[]
   /** Capability to create, change and end a resource of this kind. Default: `registry.settings.update`. */
@@ -53,10 +53,10 @@ function canAct<T extends Scoped>({ needs, update }: Kind<T>, at: string): boole
 }
 
 export function ScopedList<T extends Scoped>({ kind, at }: { kind: Kind<T>; at: At }) {
-  const { title, path, member, scope, query = {} } = kind
+  const { title, path, member, scopeParam, query = {} } = kind
   const [made, setMade] = useState(0)
   const read = useLoad(`${path} ${at.uid} ${JSON.stringify(query)}`, (signal) =>
-    readPlaced<T>(path, member, { place: at.uid, scope, query, signal }),
+    readScoped<T>(path, member, { scope: at.uid, scopeParam, query, signal }),
   )
   const create = async (values: Values) => {
     await kind.create.send(at.uid, values)
@@ -69,7 +69,7 @@ export function ScopedList<T extends Scoped>({ kind, at }: { kind: Kind<T>; at: 
       <Shown of={read}>
         {({ items, isCut }) => (
           <>
-            {isCut && <Note kind="warn">{words.cutPlaced}</Note>}
+            {isCut && <Note kind="warn">{words.cutList}</Note>}
             {items.length === 0 ? (
               <Empty>{kind.empty}</Empty>
             ) : (
@@ -102,15 +102,15 @@ const whereColumn = <T extends Scoped>(at: At): Column<T> => ({
   cell: ({ uid }) => {
     const where = whereOf(uid, at.uid)
     if (where === 'here') return words.here
-    if (where === 'below') return <PlaceName uid={parentOf(uid)} />
+    if (where === 'below') return <ScopeLink uid={parentOf(uid)} />
     const above = at.groups.find((one) => one.uid === parentOf(uid))
     return above ? words.inheritedFrom(above.name) : words.inherited
   },
 })
 
 /** Link to a group or a repository, with its names as text. */
-function PlaceName({ uid }: { uid: string }) {
-  const read = useLoad(`place of ${uid}`, () => pathNamesOf(uid))
+function ScopeLink({ uid }: { uid: string }) {
+  const read = useLoad(`scope ${uid}`, () => pathNamesOf(uid))
   if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
   const { names, isRepo } = read.data
   return (

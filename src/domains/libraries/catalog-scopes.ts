@@ -12,16 +12,16 @@ export function catalogScopeOf(ecosystem: Ecosystem, { cuda, remediated }: Pick)
 /** All lists that contain the library because of one of its versions, sorted by name. */
 export function catalogScopesOf(ecosystem: Ecosystem, name: string, versions: Iterable<VersionFacts>): string[] {
   const ofName = ecosystem === 'python' ? cudaOfLabel(/-(cu\d+)$/.exec(name)?.[1] ?? '') : []
-  const places = new Set([catalogScopeOf(ecosystem, {})])
+  const scopes = new Set([catalogScopeOf(ecosystem, {})])
   for (const { version, remediated } of versions) {
     const cudas = [...ofName, ...(ecosystem === 'python' ? cudaOfVersion(version) : [])]
-    if (remediated) places.add(catalogScopeOf(ecosystem, { remediated }))
+    if (remediated) scopes.add(catalogScopeOf(ecosystem, { remediated }))
     for (const cuda of cudas) {
-      places.add(catalogScopeOf(ecosystem, { cuda }))
-      if (remediated) places.add(catalogScopeOf(ecosystem, { cuda, remediated }))
+      scopes.add(catalogScopeOf(ecosystem, { cuda }))
+      if (remediated) scopes.add(catalogScopeOf(ecosystem, { cuda, remediated }))
     }
   }
-  return [...places].sort()
+  return [...scopes].sort()
 }
 
 /** CUDA version in a request: `12` or `12.1`, also written `cu12` or `cu121`. Returns undefined for an invalid version. */

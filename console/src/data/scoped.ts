@@ -1,13 +1,13 @@
 // Resources of a group or repository, such as rules. They apply in this group or repository and below it.
 import type { Query } from './api.ts'
 import { readNext } from './list.ts'
-import { parentOf } from './places.ts'
+import { parentOf } from './names.ts'
 
 export type Scoped = { uid: string }
 export type Where = 'here' | 'above' | 'below'
 
 /** Query parameter for a scope and everything below it. */
-export type Scope = 'scopeUid' | 'uidp.descendantsOf'
+export type ScopeParam = 'scopeUid' | 'uidp.descendantsOf'
 
 const pages = 5
 const size = 200
@@ -16,22 +16,22 @@ const size = 200
  * Lists the resources that apply in a scope, and those that belong to a group or repository below it. Reads only the first
  * thousand of each organization.
  */
-export async function readPlaced<T extends Scoped>(
+export async function readScoped<T extends Scoped>(
   path: string,
   member: string,
   {
-    place,
-    scope = 'scopeUid',
+    scope,
+    scopeParam = 'scopeUid',
     query = {},
     signal,
-  }: { place: string; scope?: Scope; query?: Query; signal?: AbortSignal },
+  }: { scope: string; scopeParam?: ScopeParam; query?: Query; signal?: AbortSignal },
 ): Promise<{ items: T[]; isCut: boolean }> {
   const items: T[] = []
   let after = ''
   for (let page = 0; page < pages; page++) {
-    const asked = { ...query, [scope]: place.split('/')[0]! }
+    const asked = { ...query, [scopeParam]: scope.split('/')[0]! }
     const read = await readNext<T>(path, member, { after, size, query: asked, signal })
-    items.push(...read.items.filter(({ uid }) => whereOf(uid, place) !== undefined))
+    items.push(...read.items.filter(({ uid }) => whereOf(uid, scope) !== undefined))
     after = read.next
     if (after === '') break
   }
@@ -39,9 +39,9 @@ export async function readPlaced<T extends Scoped>(
 }
 
 /** Position of a resource relative to a scope. `undefined` if neither contains the other. */
-export function whereOf(uid: string, place: string): Where | undefined {
+export function whereOf(uid: string, scope: string): Where | undefined {
   const at = parentOf(uid)
-  if (at === place) return 'here'
-  if (place.startsWith(`${at}/`)) return 'above'
-  return at.startsWith(`${place}/`) ? 'below' : undefined
+  if (at === scope) return 'here'
+  if (scope.startsWith(`${at}/`)) return 'above'
+  return at.startsWith(`${scope}/`) ? 'below' : undefined
 }
