@@ -31,10 +31,10 @@ test('the commands printed at a first start work word for word', async () => {
 })
 
 test('an unhandled rejection is logged and counted, and the server continues', async () => {
-  await using place = await createStorage()
+  await using storage = await createStorage()
   const reject = 'process.on("SIGPIPE", () => void Promise.reject(new Error("nobody waits")))'
   const env = { NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(reject)}"` }
-  await using server = await startProcess(place, { env, mayReject: true })
+  await using server = await startProcess(storage, { env, mayReject: true })
   server.kill('SIGPIPE')
   const logged = await eventually(
     async () => server.output.stderr.split('\n').find((line) => line.includes('promise rejection was not handled')),
@@ -42,7 +42,7 @@ test('an unhandled rejection is logged and counted, and the server continues', a
   )
   const { level, error } = JSON.parse(logged!)
   assert.deepEqual([level, error.message], ['error', 'nobody waits'])
-  const token = await tokenOf(place)
+  const token = await tokenOf(storage)
   const headers = { authorization: `Bearer ${token}` }
   const answer = await fetch(`${server.url}/metrics`, { headers })
   assert.match(await answer.text(), /^pinfold_unhandled_rejections_total 1$/m)
