@@ -54,16 +54,19 @@ export async function migrate(
   const wanted = last < 0 ? migrations : migrations.slice(0, last)
   // If the database is empty, or only one process uses it, no other process waits for the migration.
   const isWaitedFor = db.shared && applied.size > 0
-  const isApart = ({ id }: Migration): boolean => isWaitedFor && phaseOf(id) !== 'whole'
+  const isDone = ({ id }: Migration): boolean => applied.has(id) && !isBegun(applied.get(id)!)
+  // A migration that was applied before is only checked, so it shares a transaction with others.
+  const isApart = (one: Migration): boolean => isWaitedFor && phaseOf(one.id) !== 'whole' && !isDone(one)
+  const isBackfill = (one: Migration): one is Backfill => 'batch' in one && !isDone(one)
   const done: string[] = []
   for (let at = 0; at < wanted.length; ) {
     const one = wanted[at]!
-    if ('batch' in one) {
+    if (isBackfill(one)) {
       if (await backfill(db, one, progress)) done.push(one.id)
       at++
       continue
     }
-    const end = wanted.findIndex((other, i) => i > at && ('batch' in other || isApart(one) || isApart(other)))
+    const end = wanted.findIndex((other, i) => i > at && (isBackfill(other) || isApart(one) || isApart(other)))
     const some = wanted.slice(at, end < 0 ? undefined : end)
     const parts = some.flatMap((change) => ('batch' in change ? [] : partsOf(db, change, isApart(change))))
     done.push(...(await withLocks(() => applyAll(db, migrations, parts, options))))

@@ -242,6 +242,20 @@ test(
     }),
 )
 
+test('checks the migrations of a current database in one transaction', async () => {
+  await using place = await makePlace()
+  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  try {
+    await migrate(db, migrations, { finish: true })
+    const alone = () => Promise.reject(new Error('no index is missing'))
+    const before = db.stats().transactions
+    assert.deepEqual(await migrate({ ...db, ...(db.alone && { alone }) }, migrations, { finish: true }), [])
+    assert.equal(db.stats().transactions, before + 1)
+  } finally {
+    await db.close()
+  }
+})
+
 test('a server leaves migrations of an old database to pinfold migrate, unless told to migrate or running alone', async () => {
   await using storage = await createStorage()
   assert.equal((await run(['migrate', ...storage.args], { env: storage.env })).code, 0)
