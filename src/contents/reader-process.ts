@@ -1,6 +1,7 @@
 // Process that reads image contents. It is separate, because users have pushed the contents. If the contents use too much time or
 // memory, only this process ends, and the server continues. Only `reader.ts` starts this process, and the server sends the bytes
 // to read.
+import { flushCompileCache } from 'node:module'
 import { readFiles } from './databases/files.ts'
 import { type Layer, scanLayers } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'
@@ -67,9 +68,19 @@ async function answerQuestion(question: Question): Promise<Answer> {
   }
 }
 
+let isCacheWritten = false
+
+function sendAnswer(answer: Answer): void {
+  send({ answer })
+  if (isCacheWritten) return
+  isCacheWritten = true
+  // Node would write compiled code to the cache when the process ends, but the server kills this process.
+  flushCompileCache()
+}
+
 process.on('message', (message: ToReader) => {
   if ('piece' in message) arrived(message.piece)
-  else void answerQuestion(message.question).then((answer) => send({ answer }))
+  else void answerQuestion(message.question).then(sendAnswer)
 })
 // The process ignores these signals, because the server ends it. A terminal or a service manager can signal both processes.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

@@ -1,6 +1,8 @@
 // Lets a separate process read images and SBOMs, within limits on memory and time.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Layer } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'
@@ -44,8 +46,9 @@ const program = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
 export function createReader(limits: ReaderLimits = readerLimits): Reader {
   let current: ChildProcess | undefined
   const start = (): ChildProcess => {
-    // The process gets no environment variables of the server, and its only output are messages.
-    const options = { env: {}, execArgv: [`--max-old-space-size=${limits.heapMb}`] }
+    // The process gets no environment variables of the server, and its only output are messages. The cache of compiled code halves
+    // the time of its start.
+    const options = { env: compileCache(), execArgv: [`--max-old-space-size=${limits.heapMb}`] }
     const child = fork(program, [], {
       ...options,
       serialization: 'advanced',
@@ -94,6 +97,12 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
     },
     [Symbol.asyncDispose]: end,
   }
+}
+
+function compileCache(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir()
+  // The folder is that of this version of Node, inside the one of the setting.
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) }
 }
 
 /**
