@@ -1,8 +1,15 @@
 // Worker process of `npm test`: runs one test file after another, and reports each test to the parent process. Modules are loaded
 // once for all files. Hooks outside of tests run when their file begins and ends.
-import { run } from 'node:test'
+import asyncHooks from 'node:async_hooks'
 import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
+
+const { createHook } = asyncHooks
+// By default, the runner notes for each promise which test has created it, to name the test of an unhandled error. This makes
+// promises ten times as slow. Without it, such an error fails the file, and the output names the test that ran.
+asyncHooks.createHook = (callbacks) => createHook({ ...callbacks, trackPromises: false })
+const { run } = await import('node:test')
+asyncHooks.createHook = createHook
 
 export type Report =
   | { kind: 'passed' | 'skipped'; name: string }
@@ -44,12 +51,19 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
     else if ((error as { failureType?: string }).failureType === 'subtestsFailed') failures++
     else failed(pathOf(nesting, name), error.cause ?? error)
   })
+  let running = ''
+  stream.on('test:dequeue', ({ name }) => {
+    running = name
+  })
+  const unhandled = (error: unknown) => console.error(`unhandled error while "${running}" ran:`, error)
+  process.on('unhandledRejection', unhandled).on('uncaughtException', unhandled)
   stream.on('test:diagnostic', ({ message }) => void notes.push(message))
   stream.on('test:summary', ({ success }) => {
     succeeded = success
   })
   stream.resume()
   await new Promise((resolve, reject) => stream.once('close', resolve).once('error', reject))
+  process.off('unhandledRejection', unhandled).off('uncaughtException', unhandled)
   // The runner drops the error of a file that could not be loaded. A second import of the file throws this error again.
   await import(pathToFileURL(file).href).catch((error) => failed('loading the file', error))
   if (told === 0) failed('running the file', 'it has no tests')
