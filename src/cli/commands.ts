@@ -55,6 +55,8 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   'tags history': async () => (await import('./registry/images-history.ts')).imagesHistory,
   'tags resolve': async () => (await import('./registry/images-resolve.ts')).imagesResolve,
   'images diff': async () => (await import('./vulnerabilities/vulnerabilities-compare.ts')).imagesDiff,
+  'images vulnerabilities': async () =>
+    (await import('./vulnerabilities/vulnerabilities-findings.ts')).imagesVulnerabilities,
   'images referrers': async () => (await import('./registry/images.ts')).imagesReferrers,
   'images pulls': async () => (await import('./registry/images.ts')).imagesPulls,
   'images unused': async () => (await import('./registry/images.ts')).imagesUnpulled,

@@ -99,7 +99,7 @@ export const hints: Readonly<Record<string, string>> = {
   tag: 'pinfold tags create IMAGE:TAG DIGEST creates a tag, and pinfold tags update changes it',
   inspect: 'pinfold tags describe IMAGE:TAG shows a tag, and pinfold packages list IMAGE lists its packages',
   history: 'pinfold tags history IMAGE:TAG shows the history of a tag',
-  scan: 'pinfold images scan IMAGE sends an image to a scanner',
+  scan: 'pinfold images vulnerabilities IMAGE lists the vulnerabilities of an image, and pinfold images scan sends it to a scanner',
   auth: 'pinfold login signs in, pinfold logout signs out, and pinfold whoami shows who is signed in',
   iam: 'pinfold orgs, folders, members, roles, identities and invitations manage access',
   users: 'pinfold members lists users and their roles, and pinfold invitations invites users',

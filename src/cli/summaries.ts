@@ -71,6 +71,7 @@ export const summaries = {
   'tags import': 'Import the tag history of another registry, with its times',
   images: 'Images: contents, referrers, pulls and scans',
   'images list': 'List the images that you can see',
+  'images vulnerabilities': 'List the vulnerabilities of an image, with fixed versions',
   'images diff': 'Compare the packages and vulnerabilities of two images',
   'images referrers': 'List the signatures, SBOMs and attestations of an image',
   'images pulls': 'List who pulled an image, the last pull first',

@@ -52,6 +52,51 @@ test('vulnerabilities images lists the images with a vulnerability', async () =>
   assert.equal((await cli('vulnerabilities', 'images', 'a b')).code, 1)
 })
 
+test('images vulnerabilities lists the findings of an image', async () => {
+  const { code, stdout, stderr } = await cli('images', 'vulnerabilities', 'acme/app:1.0')
+  assert.deepEqual([code, stderr], [0, ''])
+  const head = ['VULNERABILITY', 'SEVERITY', 'PACKAGE', 'FIXED IN', 'STATE', 'EXPLOITED', 'EPSS']
+  const openssl = ['CVE-2026-1', 'high', 'pkg:apk/alpine/libssl3@3.1.4-r2', '3.1.4-r5', 'affected']
+  const musl = ['CVE-2026-2', 'high', 'pkg:apk/alpine/musl@1.2.4-r2', 'none known', 'affected']
+  assert.deepEqual(rowsOf(stdout), [head, openssl, musl])
+  const fixable = await cli('images', 'vulnerabilities', 'acme/app:1.0', '--fixable', '--severity', 'high')
+  assert.deepEqual(rowsOf(fixable.stdout), [head, openssl])
+  const json = JSON.parse((await cli('images', 'vulnerabilities', `acme/app@${first}`, '-o', 'json')).stdout)
+  assert.deepEqual([json.digest, json.findings.length, json.gaps, json.coverage.state], [first, 2, [], 'COMPARED'])
+  const critical = await cli('images', 'vulnerabilities', 'acme/app:1.0', '--severity', 'critical')
+  const none = 'no known vulnerabilities of severity critical; everything was scanned'
+  assert.deepEqual([critical.code, critical.stdout.trim().split('\n').at(-1)], [0, none])
+  const missing = await cli('images', 'vulnerabilities', 'acme/app:9')
+  assert.deepEqual([missing.code, missing.stdout], [1, ''])
+})
+
+test('images vulnerabilities names exploited findings, accepted risks and unknown severities', async () => {
+  const findings = [
+    { record: 'GHSA-1', purl: 'pkg:npm/a@1?x=y', severity: 'unknown', exploited: {}, likelihood: { epss: 0.4321 } },
+    { vulnerabilities: ['CVE-1'], record: 'CVE-1', purl: 'pkg:npm/b@1', severity: 'low', acceptedBy: [{}] },
+    { vulnerabilities: ['CVE-2'], record: 'CVE-2', purl: 'pkg:npm/c@1', severity: 'negligible', suppressedBy: {} },
+  ]
+  // Answers the request for findings, and passes other requests on to the server.
+  const server = createServer(async (request, response) => {
+    response.setHeader('content-type', 'application/json')
+    const headers = { authorization: request.headers.authorization ?? '' }
+    if (request.url?.endsWith('/findings')) response.end(JSON.stringify({ digest: first, findings }))
+    else response.end(await (await fetch(new URL(request.url!, registry.url), { headers })).text())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const between = { ...env, PINFOLD_API: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const listed = async (...options: string[]) =>
+    rowsOf((await run(['images', 'vulnerabilities', 'acme/app', ...options], { env: between })).stdout).slice(1)
+  const unknown = ['GHSA-1', 'unknown', 'pkg:npm/a@1', 'none known', 'affected', 'yes', '43.2 %']
+  assert.deepEqual(await listed(), [
+    unknown,
+    ['CVE-1', 'low', 'pkg:npm/b@1', 'none known', 'accepted'],
+    ['CVE-2', 'negligible', 'pkg:npm/c@1', 'none known', 'ignored'],
+  ])
+  assert.deepEqual(await listed('--severity', 'high'), [unknown])
+  server.close()
+})
+
 test('text and exit code for an empty list of images show if everything was scanned', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
   const whole = await cli('vulnerabilities', 'images', 'CVE-2026-3')
@@ -74,6 +119,10 @@ test('text and exit code for an empty list of images show if everything was scan
   const found = await cli('vulnerabilities', 'images', 'CVE-2026-1')
   assert.equal(found.code, 0)
   assert.match(found.stderr, /not scanned: Alpine:v3\.18: no data source covers this ecosystem \(NO_SOURCE\)/)
+  const unscanned = await cli('images', 'vulnerabilities', 'acme/older')
+  assert.equal(unscanned.code, 1)
+  assert.match(unscanned.stdout, /^no known vulnerabilities, but not scanned: Alpine:v3\.18 has no data source$/m)
+  assert.match(unscanned.stderr, /not scanned: Alpine:v3\.18: no data source covers this ecosystem \(NO_SOURCE\)/)
   const same = await cli('images', 'diff', 'acme/app', 'acme/app')
   assert.match(same.stdout, /^no vulnerability differs; everything was scanned$/m)
   const silentPair = await cli('images', 'diff', 'acme/older', 'acme/older')
