@@ -100,6 +100,47 @@ test('pages together contain the complete list', async () => {
   )
 })
 
+test('order_by repo_uid sorts images by repository and digest, on all pages together', async () => {
+  const keyOf = ({ repoUid, digest }: Json) => `${repoUid} ${digest}`
+  for (const [list, query] of [
+    [vulnerable, 'vulnerability=CVE-2026-2'],
+    [having, 'name=flask'],
+  ] as const) {
+    for (const [client, scope] of [
+      [viewer, ''],
+      [viewer, `&scopeUid=${worker}`],
+      [ofApp, ''],
+      [registry.operator, ''],
+    ] as const) {
+      const ask = (more: string) => list(`${query}${scope}${more}`, client)
+      const all = ((await ask('')).images as Json[]).map(keyOf).sort()
+      assert.ok(all.length >= 1)
+      for (const desc of [false, true]) {
+        const wanted = desc ? all.toReversed() : all
+        const order = `&orderBy=${desc ? 'repo_uid desc' : 'repoUid'}`
+        assert.deepEqual(((await ask(order)).images as Json[]).map(keyOf), wanted)
+        const found: string[] = []
+        for (let token = ''; ; ) {
+          const page: Json = await ask(`${order}&pageSize=1&pageToken=${token}`)
+          assert.deepEqual([page.totalCount, page.skipped], [String(all.length), 0])
+          found.push(...page.images.map(keyOf))
+          token = page.nextPageToken
+          if (token === '') break
+        }
+        assert.deepEqual(found, wanted)
+        const rest = await ask(`${order}&skip=1`)
+        assert.deepEqual([rest.images.map(keyOf), rest.skipped], [wanted.slice(1), 1])
+      }
+    }
+  }
+  const token = (await vulnerable('vulnerability=CVE-2026-2&pageSize=1&orderBy=repo_uid')).nextPageToken
+  const mixed = await viewer.get(`/registry/v2/vulnerableImages?vulnerability=CVE-2026-2&pageToken=${token}`)
+  assertInvalid(mixed, 'page_token')
+  for (const order of ['list', 'digest', 'repo_uid up']) {
+    assertInvalid(await viewer.get(`/registry/v2/imagesWithPackage?name=flask&orderBy=${order}`), 'order_by')
+  }
+})
+
 test('lists only images that the caller can list, in each scope', async () => {
   assert.deepEqual(shown(await vulnerable('vulnerability=CVE-2026-1', ofApp)), [`${first} 1.0`])
   assert.deepEqual(shown(await vulnerable(`vulnerability=CVE-2026-1&scopeUid=${worker}`)), [`${other} latest`])

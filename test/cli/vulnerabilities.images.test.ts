@@ -97,6 +97,32 @@ test('images vulnerabilities names exploited findings, accepted risks and unknow
   server.close()
 })
 
+test('lists of images have --order-by and --skip', async () => {
+  for (const words of [
+    ['vulnerabilities', 'images', 'CVE-2026-2'],
+    ['packages', 'images', 'musl'],
+  ]) {
+    const digests = async (...more: string[]) => {
+      const { code, stdout, stderr } = await cli(...words, '-o', 'json', ...more)
+      assert.equal(code, 0, stderr)
+      return (JSON.parse(stdout).items as { digest: string }[]).map(({ digest }) => digest)
+    }
+    const all = await digests('--order-by', 'repo_uid')
+    assert.equal(all.length, 2)
+    assert.deepEqual(all, all.toSorted())
+    assert.deepEqual(await digests('--order-by', 'repo_uid desc'), all.toReversed())
+    assert.deepEqual(await digests('--order-by', 'repo_uid', '--skip', '1'), all.slice(1))
+    const cut = await cli(...words, '--order-by', 'repo_uid', '--limit', '1')
+    assert.equal(rowsOf(cut.stdout).length, 2)
+    assert.match(cut.stderr, /the list has more items; a larger --limit shows them/)
+    const past = await cli(...words, '--skip', '2')
+    assert.deepEqual([past.code, rowsOf(past.stdout).length], [0, 1])
+    const wrong = await cli(...words, '--order-by', 'color')
+    assert.equal(wrong.code, 64)
+    assert.match(wrong.stderr, /--order-by must name one of: repo_uid/)
+  }
+})
+
 test('text and exit code for an empty list of images show if everything was scanned', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
   const whole = await cli('vulnerabilities', 'images', 'CVE-2026-3')

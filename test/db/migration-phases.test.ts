@@ -243,8 +243,8 @@ test(
 )
 
 test('checks the migrations of a current database in one transaction', async () => {
-  await using place = await makePlace()
-  const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
+  await using storage = await createStorage()
+  const db = await openDb({ database: storage.direct, file: join(storage.data, 'pinfold.db') })
   try {
     await migrate(db, migrations, { finish: true })
     const alone = () => Promise.reject(new Error('no index is missing'))

@@ -6,6 +6,7 @@ import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { recordsNamed } from '#domains/scanning/image-findings/image-findings.store.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
+import { top } from '#lib/uid.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 
@@ -19,8 +20,16 @@ const group = 'a'.repeat(40)
 const digest = `sha256:${'a'.repeat(64)}`
 const key = { hash: 'h', distribution: { id: 'alpine', version: '3.19' } }
 
+const byRepo = { after: `${group}/${'b'.repeat(16)}`, desc: false, most: 500 }
+
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'images of a list': (reader) => lists.imagesOfList(reader, key, { repo: 1, digest }, 500),
+  'images of a repository': (reader) => lists.imagesOfRepo(reader, { repo: 1, digest }, false, 500),
+  'images of a repository, descending': (reader) => lists.imagesOfRepo(reader, { repo: 1, digest }, true, 500),
+  'images of a scope by repository': (reader) => lists.imagesOfReposBeyond(reader, group, byRepo),
+  'images of a scope by repository, descending': (reader) =>
+    lists.imagesOfReposBeyond(reader, group, { ...byRepo, desc: true }),
+  'images of the server by repository': (reader) => lists.imagesOfReposBeyond(reader, top, byRepo),
   'lists of a scope': (reader) => lists.listsBelow(reader, group, 2001),
   'tags of a digest': (reader) => namesWith(reader, { id: 1, uid: group }, digest, 101),
   'lists by number': (reader) => images.listsOf(reader, [1, 2]),

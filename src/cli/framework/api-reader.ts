@@ -39,12 +39,16 @@ type Selection<T> = {
   keep?: (item: T) => boolean
 }
 
-/** Returns the selected items of a list of the API. `more` is true if the list has more items. */
+/** Items of a list of the API, and its first page. `more` is true if the list has more items. */
+export type Selected<T> = { items: T[]; more: boolean; first: Body }
+
+/** Returns the selected items of a list of the API. */
 export async function listPages<T>(
   get: (path: string) => Promise<Body>,
   { path, member, query, limit, skip = 0, keep }: Selection<T>,
-): Promise<{ items: T[]; more: boolean }> {
+): Promise<Selected<T>> {
   const items: T[] = []
+  let first: Body | undefined
   // The server cannot skip items that only this filter selects.
   const isSkippedHere = keep !== undefined
   const end = isSkippedHere ? skip + limit : limit
@@ -53,12 +57,14 @@ export async function listPages<T>(
     // The page token contains the position, so only the first request skips items.
     const skipped = skip > 0 && page === '' && !isSkippedHere ? { skip: String(skip) } : {}
     const answer = await get(pathOf(path, { ...query, page_size, page_token: page, ...skipped }))
+    first ??= answer
     const found = (answer[member] ?? []) as T[]
     items.push(...(keep ? found.filter(keep) : found))
     page = String(answer.nextPageToken ?? '')
-    if (page === '' || items.length > end) break
+    if (page === '' || items.length > end) {
+      return { items: items.slice(isSkippedHere ? skip : 0, end), more: items.length > end, first }
+    }
   }
-  return { items: items.slice(isSkippedHere ? skip : 0, end), more: items.length > end }
 }
 
 function pathOf(path: string, query: Query): string {

@@ -1,7 +1,7 @@
 // Commands that print a list of the API. Their options select the items and the order.
 import { ApiError } from './api-client.ts'
 import { type Answer, apiCommand } from './api-pages.ts'
-import { type ApiReader, listPages, type Query } from './api-reader.ts'
+import { type ApiReader, listPages, type Query, type Selected } from './api-reader.ts'
 import { usageError } from './cli-error.ts'
 import type { Command, OptionSpec, Options, Terminal } from './command.ts'
 
@@ -43,14 +43,9 @@ export type ListReader = ApiReader & {
   isOrdered: boolean
   /**
    * Returns the items that the options select. `query` may have a default order. `keep` filters items if the API has no such
-   * filter; items that it rejects count neither as skipped nor for the limit.
+   * filter; items that it rejects count neither as skipped nor for the limit. `first` is the first page of the API.
    */
-  selected<T>(
-    path: string,
-    member: string,
-    query: Query,
-    keep?: (item: T) => boolean,
-  ): Promise<{ items: T[]; more: boolean }>
+  selected<T>(path: string, member: string, query: Query, keep?: (item: T) => boolean): Promise<Selected<T>>
 }
 
 type ListCommand = Omit<Command, 'run'> & {

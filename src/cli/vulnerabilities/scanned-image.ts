@@ -1,8 +1,9 @@
 // Helpers that the commands for vulnerabilities and packages share.
 import { chunks } from '#lib/chunks.ts'
-import type { ApiReader } from '../framework/api-reader.ts'
+import type { ApiReader, Query } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
 import type { OptionSpec, Options } from '../framework/command.ts'
+import type { ListReader } from '../framework/list-command.ts'
 import { groupOf } from '../framework/names.ts'
 import { plain } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
@@ -65,31 +66,20 @@ export type Coverage = { state: string; unknownSeverity: number; summary: string
 /** Number of images with coverage gaps. If `moreUnknownImages` is true, there may be more such images. */
 type Unknown = { unknownImages: number; moreUnknownImages: boolean }
 
-/** Reads a list. Its first page also has the number of images with coverage gaps. */
+/** Reads a list of images. Its first page also has the number of images with coverage gaps. */
 export async function imagesOf<T extends FoundImage>(
-  api: ApiReader,
+  api: ListReader,
   path: string,
-  query: Record<string, string | undefined>,
-  limit: number,
+  query: Query,
 ): Promise<{ items: T[]; more: boolean; unknown: Unknown; coverage: Coverage | undefined; gaps: readonly Gap[] }> {
-  const items: T[] = []
-  let [coverage, gaps] = [undefined as Coverage | undefined, [] as readonly Gap[]]
-  let unknown: Unknown = { unknownImages: 0, moreUnknownImages: false }
-  for (let page = ''; ; ) {
-    const asked = new URLSearchParams({ page_size: String(Math.min(200, limit + 1 - items.length)), page_token: page })
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, value)
-    const answer = await api.call('GET', `${path}?${asked}`)
-    items.push(...((answer.images ?? []) as T[]))
-    if (page === '') {
-      const { unknownImages = 0, moreUnknownImages = false } = answer
-      unknown = { unknownImages: Number(unknownImages), moreUnknownImages: moreUnknownImages === true }
-      coverage = answer.coverage as Coverage | undefined
-      gaps = (answer.gaps ?? []) as Gap[]
-    }
-    page = String(answer.nextPageToken ?? '')
-    if (page === '' || items.length > limit) break
+  const { items, more, first } = await api.selected<T>(path, 'images', query)
+  const { unknownImages = 0, moreUnknownImages = false } = first
+  return {
+    ...{ items, more },
+    unknown: { unknownImages: Number(unknownImages), moreUnknownImages: moreUnknownImages === true },
+    coverage: first.coverage as Coverage | undefined,
+    gaps: (first.gaps ?? []) as Gap[],
   }
-  return { items: items.slice(0, limit), more: items.length > limit, unknown, coverage, gaps }
 }
 
 export function printUnknown(say: (line: string) => void, { unknownImages, moreUnknownImages }: Unknown): void {

@@ -1,9 +1,7 @@
 // Commands that list images with a vulnerability or a package, and the packages of an image.
-import { apiCommand, printAnswer } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { outputOption } from '../framework/command.ts'
-import { limitOf, limitOption, listCommand } from '../framework/list-command.ts'
-import { plain } from '../framework/plain-text.ts'
+import { listCommand } from '../framework/list-command.ts'
 import {
   digestOf,
   type FoundImage,
@@ -18,15 +16,18 @@ import {
 
 type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
 
-export const vulnerabilitiesImages = apiCommand({
+export const vulnerabilitiesImages = listCommand({
   details: `Lists stored findings; scans nothing. An image that is not listed may be affected too: the command prints the number of images that
 could not be read completely, and the coverage gaps. The exit code is 1 if no image is listed and there are coverage gaps.`,
   arguments: [{ name: '<vulnerability>', summary: 'CVE, or another id that a data source has for the vulnerability' }],
-  options: [scopeOption, limitOption, outputOption],
-  async run(api, options, terminal) {
+  options: [scopeOption, outputOption],
+  async run(api, options) {
     const query = { vulnerability: String(options.vulnerability), scope_uid: await scopeOf(api, options) }
-    const found = await imagesOf<Vulnerable>(api, '/registry/v2/vulnerableImages', query, limitOf(options))
-    const { items, more, unknown, coverage, gaps } = found
+    const { items, more, unknown, coverage, gaps } = await imagesOf<Vulnerable>(
+      api,
+      '/registry/v2/vulnerableImages',
+      query,
+    )
     const names = await namesOfImages(api, items)
     const rows = items.map(({ state, severity, purls, morePurls }, i) => [
       names[i]!,
@@ -34,20 +35,23 @@ could not be read completely, and the coverage gaps. The exit code is 1 if no im
       severity,
       `${purls.join(' ')}${morePurls ? ' …' : ''}`,
     ])
-    printAnswer(terminal, options, { json: { items, ...unknown, coverage, gaps }, head, rows, more })
     const isRead = unknown.unknownImages === 0 && !unknown.moreUnknownImages
     const isWhole = coverage ? coverage.state === 'COMPARED' : isRead
-    const isGiven = items.length === 0 && options.output !== 'json'
-    if (isGiven) {
-      const none = `no known image has ${query.vulnerability}`
-      terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
+    // An empty list after skipped images does not show that no image has the vulnerability.
+    const isNone = items.length === 0 && Number(options.skip ?? 0) === 0
+    const none = `no known image has ${query.vulnerability}`
+    const below = coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none
+    return {
+      ...{ json: { items, ...unknown, coverage, gaps }, head, rows, more },
+      ...(isNone && { below }),
+      notes(say) {
+        // A server of an earlier release does not send this summary.
+        if (isNone && coverage !== undefined && options.output !== 'json') return
+        printUnknown(say, unknown)
+        printGaps(say, gaps)
+      },
+      code: isNone && !isWhole ? exitCodes.failed : exitCodes.ok,
     }
-    // A server of an earlier release does not send this summary.
-    if (!isGiven || coverage === undefined) {
-      printUnknown(terminal.say, unknown)
-      printGaps(terminal.say, gaps)
-    }
-    return { code: items.length === 0 && !isWhole ? exitCodes.failed : exitCodes.ok }
   },
 })
 
@@ -75,7 +79,7 @@ type WithPackage = FoundImage & { packages: { purl: string }[]; morePackages?: b
 
 const path = '/registry/v2/imagesWithPackage'
 
-export const vulnerabilitiesImagesWith = apiCommand({
+export const vulnerabilitiesImagesWith = listCommand({
   details: `A name also finds packages by their source package: openssl finds libssl3. Images that could not be read completely are counted,
 not listed.`,
   arguments: [{ name: '<package>', summary: 'Package: its name, or a package URL such as pkg:pypi/flask@2.0.0' }],
@@ -84,7 +88,6 @@ not listed.`,
     { flags: '--of <version>', summary: 'Only this version' },
     { flags: '--range <range>', summary: 'Only versions in this range, such as ">=1.2.0,<1.2.7"' },
     scopeOption,
-    limitOption,
     outputOption,
   ],
   async run(api, options) {
@@ -97,7 +100,7 @@ not listed.`,
       version_range: text('range'),
       scope_uid: await scopeOf(api, options),
     }
-    const { items, more, unknown } = await imagesOf<WithPackage>(api, path, query, limitOf(options))
+    const { items, more, unknown } = await imagesOf<WithPackage>(api, path, query)
     const names = await namesOfImages(api, items)
     const rows = items.map(({ packages, morePackages, uncertain }, i) => {
       const more = `${morePackages ? ' …' : ''}${uncertain ? ' (version cannot be compared)' : ''}`

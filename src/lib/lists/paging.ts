@@ -30,10 +30,8 @@ export type Listed<T, N extends number | undefined = number> = { items: T[]; tot
 
 export type ListRules = {
   fields: Readonly<Record<string, Field>>
-  /** Default order, in the form of `order_by`. */
+  /** Default order, in the form of `order_by`. Its field need not be one that requests can sort by. */
   defaultOrder: string
-  /** True if the list has only the default order. Then `order_by` must be empty. */
-  isFixed?: boolean
 }
 
 const defaultSize = 50
@@ -62,8 +60,7 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   if (request.pageSize < 0) throw invalid({ field: 'page_size', description: 'must not be negative' })
   if (request.skip < 0) throw invalid({ field: 'skip', description: 'must not be negative' })
   if (request.skip > maxSkip) throw invalid({ field: 'skip', description: `must be at most ${maxSkip}` })
-  if (rules.isFixed && request.orderBy !== '') throw invalid({ field: 'order_by', description: 'must be empty' })
-  const order = readOrder(request.orderBy || rules.defaultOrder, rules.fields)
+  const order = readOrder(request.orderBy, rules)
   const binding = bindingOf([call.method.fullName, call.caller.uid, order.field, order.desc, filters])
   const token = readToken(request.pageToken, binding, call.app.cipher, Date.parse(call.now))
   return {
@@ -78,7 +75,8 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
 /** Maximum length of `order_by`. Longer text is refused before it is split into words, which would use memory. */
 const maxOrderLength = 200
 
-function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Page['order'] {
+function readOrder(requested: string, { fields, defaultOrder }: ListRules): Page['order'] {
+  const orderBy = requested || defaultOrder
   if (orderBy.length > maxOrderLength) {
     throw invalid({ field: 'order_by', description: `must be at most ${maxOrderLength} characters long` })
   }
@@ -89,7 +87,7 @@ function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Pa
   const member = camelCase(name)
   const key = synonyms[member] ?? member
   const field = Object.hasOwn(fields, key) ? fields[key] : undefined
-  if (!field?.sort) {
+  if (!field || !(field.sort || requested === '')) {
     const known = Object.entries(fields).flatMap(([member, { sort }]) => (sort ? [snakeCase(member)] : []))
     throw invalid({ field: 'order_by', description: `must name one of: ${known.join(', ')}` })
   }

@@ -1,8 +1,9 @@
 // Preview of a policy change: images that are allowed now, but would be denied if unknown severities counted as high.
 import type { Call } from '#app.ts'
 import { findRepoByUid, toRepoRef } from '#domains/registry/repos/paths.service.ts'
+import type { FoundImage } from '#domains/scanning/images/found-images.service.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
-import { type FoundImage, searchedIn, seekSome } from '#domains/scanning/images/seek-images.service.ts'
+import { searchedIn, seekSome } from '#domains/scanning/images/seek-images.service.ts'
 import { found } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'

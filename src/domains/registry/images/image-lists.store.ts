@@ -27,6 +27,56 @@ export async function imagesOfList(
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
+/** An image and its package list. */
+export type ImageWithList = ListedImage & { list: ListName }
+
+type WithListRow = ListedImage & { hash: string; id: string; version: string }
+
+const withListColumns = sql`
+  c.repo_id AS repo, r.uid AS "repoUid", c.digest, c.packages AS hash, c.distribution AS id, c.distribution_version AS version`
+
+const toImageWithList = ({ repo, repoUid, digest, hash, id, version }: WithListRow): ImageWithList => ({
+  ...{ repo: Number(repo), repoUid, digest },
+  list: { hash, distribution: { id, version } },
+})
+
+/** Existing images of the repository with a package list, after the cursor, by digest. */
+export async function imagesOfRepo(
+  reader: Reader,
+  after: ImageCursor,
+  desc: boolean,
+  most: number,
+): Promise<ImageWithList[]> {
+  const past = desc ? sql`c.digest < ${after.digest}` : sql`c.digest > ${after.digest}`
+  const rows = await reader.all<WithListRow>(sql`
+    SELECT ${withListColumns} FROM image_contents c JOIN repos r ON r.id = c.repo_id
+     WHERE c.repo_id = ${after.repo} AND ${past} AND c.packages <> ''
+       AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest)
+     ORDER BY c.digest ${desc ? sql`DESC` : sql`ASC`} LIMIT ${most}`)
+  return rows.map(toImageWithList)
+}
+
+/**
+ * Existing images with a package list in the repositories of a scope after the uid `after`, by repository and digest. Without
+ * `after`, begins with the first repository.
+ */
+export async function imagesOfReposBeyond(
+  reader: Reader,
+  place: string,
+  { after, desc, most }: { after: string | undefined; desc: boolean; most: number },
+): Promise<ImageWithList[]> {
+  const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
+  const past = after === undefined ? sql`1 = 1` : desc ? sql`r.uid < ${after}` : sql`r.uid > ${after}`
+  const direction = desc ? sql`DESC` : sql`ASC`
+  // For a comparison with the empty text, SQLite would scan the index by package list instead of the repositories in order.
+  const rows = await reader.all<WithListRow>(sql`
+    SELECT ${withListColumns} FROM repos r JOIN image_contents c ON c.repo_id = r.id
+     WHERE ${within} AND ${past} AND length(c.packages) > 0
+       AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest)
+     ORDER BY r.uid ${direction}, c.digest ${direction} LIMIT ${most}`)
+  return rows.map(toImageWithList)
+}
+
 /** The given hashes that are the hash of the package list of an image. */
 export async function hashesInUse(reader: Reader, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ hash: string }>(sql`

@@ -14,7 +14,7 @@ import { imageFields, packageFields } from './images.model.ts'
 import { type ImageWithPackage, listImagesWithPackage } from './images-with-package.service.ts'
 import { listVulnerableImages, type VulnerableImage } from './vulnerable-images.service.ts'
 
-const imageRules = { fields: imageFields, defaultOrder: 'list', isFixed: true }
+const imageRules = { fields: imageFields, defaultOrder: 'list' }
 const packageRules = { fields: packageFields, defaultOrder: 'number' }
 
 export const scannedImages: Handlers<typeof ScannedImagesService> = {

@@ -1,7 +1,10 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Lists of images have a fixed order, which requests cannot change. */
-export const imageFields = { list: { column: 'list', sort: true } } as const satisfies Fields<{ list: string }>
+/** Without `order_by`, images are listed by package list, in the order in which they are found. */
+export const imageFields = {
+  list: { column: 'list' },
+  repoUid: { column: 'repo_uid', sort: true },
+} as const satisfies Fields<{ list: string; repoUid: string }>
 
 export const packageFields = {
   number: { column: 'number', sort: true },

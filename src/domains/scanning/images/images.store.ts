@@ -35,6 +35,10 @@ const toList = ({ hash, id, version, isOver, ...row }: ListRow): NamedList => ({
   ...{ ...row, key: { hash, distribution: { id, version } }, isOver: isOver === 1 },
 })
 
+/** Text that is different for each package list. */
+export const listKeyText = ({ hash, distribution: { id, version } }: ListKey): string =>
+  JSON.stringify([hash, id, version])
+
 /** Distinct sets of ecosystems of all lists in their stored form, at most `most`. */
 export async function storedEcosystems(reader: Reader, most: number): Promise<string[]> {
   const rows = await reader.all<{ ecosystems: string }>(sql`

@@ -9,45 +9,21 @@ import {
   listsBelow,
   unknownBelow,
 } from '#domains/registry/images/image-lists.store.ts'
-import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { type Listed, listedUpTo, type Page } from '#lib/lists/paging.ts'
-import { isAtOrBelow, rootOf, top } from '#lib/uid.ts'
+import { isAtOrBelow, top } from '#lib/uid.ts'
 import {
-  countMs,
-  mostComponents,
-  mostCounted,
-  mostHits,
-  mostScoped,
-  mostTags,
-  mostUnknown,
-  pageMs,
-  unknownMs,
-} from './images.model.ts'
+  addImage,
+  type FoundImage,
+  findHits,
+  organizationsIn,
+  type Seeking,
+  type Sought,
+} from './found-images.service.ts'
+import { countMs, mostComponents, mostCounted, mostScoped, mostUnknown, pageMs, unknownMs } from './images.model.ts'
 import type { NamedList } from './images.store.ts'
 import * as store from './images.store.ts'
-
-/** A kind of search, for example for a vulnerability. */
-export type Sought<Hit> = {
-  /** True if the result is the same for all organizations. Otherwise an organization's own advisories can add matches. */
-  isForAll: boolean
-  /**
-   * Packages that may match for one of the organizations, or for any organization. If fewer than `most` are returned, these are
-   * all.
-   */
-  components(organizations: readonly string[] | undefined, most: number): Promise<number[]>
-  /** At most `most` matches in a list, the most severe first. The matches are shared, or belong to `organization`. */
-  hits(list: NamedList, organization: string, most: number): Promise<readonly Hit[]>
-}
-
-export type FoundImage<Hit> = {
-  image: ListedImage
-  distribution: string
-  hits: readonly Hit[]
-  /** True if the image has more matches than `hits` contains. */
-  moreHits: boolean
-  tags: string[]
-  moreTags: boolean
-}
+import { listKeyText } from './images.store.ts'
+import { type RepoPosition, searchRepos } from './seek-by-repo.service.ts'
 
 /**
  * Number of images that are not completely scanned. `moreUnknown` is true if not all images were counted, so there may be more.
@@ -70,7 +46,11 @@ export async function seekImages<Hit>(
   const candidates = await findCandidates(call, scopes, scoped, sought)
   const { total: known, ...begin } = readPosition(page)
   const seeking = createSeeking<Hit>(call, scopes, page)
-  const end = await searchLists(seeking, candidates, begin, sought)
+  const { field, desc } = page.order
+  const end: Position | RepoPosition | undefined =
+    field === 'repoUid'
+      ? await searchRepos(seeking, readRepoPosition(page), sought, desc)
+      : await searchLists(seeking, candidates, begin, sought)
   const { images, toSkip } = seeking
   const seen = page.skip - toSkip + images.length
   const total = isFirst ? (end ? await countImages(seeking, candidates, sought) : seen) : known
@@ -102,8 +82,9 @@ const createSeeking = <Hit>(call: Call, scopes: readonly string[], page: Page): 
  * Page token for the position at which a page ended. The page need not contain the image at this position. Later pages repeat the
  * total of the first page.
  */
-function toPageToken({ list, image }: Position, total: number | undefined): NonNullable<Page['after']> {
-  return { value: String(list), uid: `${image.repo} ${image.digest} ${total ?? ''}` }
+function toPageToken(at: Position | RepoPosition, total: number | undefined): NonNullable<Page['after']> {
+  const { value, image } = 'list' in at ? { value: String(at.list), image: at.image } : { value: at.repoUid, image: at }
+  return { value, uid: `${image.repo} ${image.digest} ${total ?? ''}` }
 }
 
 /**
@@ -152,6 +133,12 @@ function readPosition({ after }: Page): Position & { total: number | undefined }
   return { list: Number(after.value), image, total: total === '' ? undefined : Number(total) }
 }
 
+function readRepoPosition({ after }: Page): RepoPosition {
+  if (!after) return { ...beginning, repoUid: '' }
+  const [repo = '0', digest = ''] = after.uid.split(' ')
+  return { repo: Number(repo), repoUid: after.value, digest }
+}
+
 const listsAtOnce = 50
 const imagesAtOnce = 500
 
@@ -171,14 +158,6 @@ async function findCandidates(
   const components = await sought.components(organizationsIn(scopes), mostComponents)
   if (components.length < mostComponents) return (from) => store.listsWithAny(db, components, from, listsAtOnce)
   return (from) => store.listsFrom(db, from, listsAtOnce)
-}
-
-const mostOrganizations = 100
-
-/** Organizations of the scopes. Returns undefined if the scopes are all organizations, or too many. */
-function organizationsIn(scopes: readonly string[]): string[] | undefined {
-  const organizations = [...new Set(scopes.map(rootOf))]
-  return scopes.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
 }
 
 /** Scopes of a search, and the package lists of their images. `scoped` is undefined if the scopes have too many images. */
@@ -201,24 +180,12 @@ async function listsIn({ app: { db }, signal }: Call, scopes: readonly string[])
     const some = await listsBelow(db, scope, left + 1)
     left -= some.length
     if (left < 0) return undefined
-    for (const one of some) names.set(keyOf(one), one)
+    for (const one of some) names.set(listKeyText(one), one)
   }
   const hashes = new Set([...names.values()].map(({ hash }) => hash))
-  const lists = (await store.listsHashed(db, [...hashes])).filter(({ key }) => names.has(keyOf(key)))
-  for (const { key } of lists) names.delete(keyOf(key))
+  const lists = (await store.listsHashed(db, [...hashes])).filter(({ key }) => names.has(listKeyText(key)))
+  for (const { key } of lists) names.delete(listKeyText(key))
   return { lists, missing: [...names.values()] }
-}
-
-const keyOf = ({ hash, distribution: { id, version } }: ListName): string => JSON.stringify([hash, id, version])
-
-type Seeking<Hit> = {
-  call: Call
-  scopes: readonly string[]
-  images: FoundImage<Hit>[]
-  left: number
-  /** Number of images to skip first. */
-  toSkip: number
-  until: number
 }
 
 /**
@@ -252,55 +219,6 @@ async function addImagesOf<Hit>(
     await setImmediate()
   }
   return { list: lists.at(-1)! + 1, image: beginning }
-}
-
-/** Matches in a package list for the images of an organization. */
-type HitsAt<Hit> = (organization: string) => Promise<{ hits: readonly Hit[]; more: boolean }>
-
-/** Matches in a package list. Returns undefined if the list has no match for any organization in the scopes. */
-async function findHits<Hit>(
-  list: NamedList,
-  scopes: readonly string[],
-  { hits, isForAll }: Sought<Hit>,
-): Promise<HitsAt<Hit> | undefined> {
-  const of = (organization: string) => hits(list, organization, mostHits + 1)
-  const forAll = await of('')
-  const known = new Map<string, readonly Hit[]>()
-  const own = async (organization: string) => {
-    const there = known.get(organization) ?? (isForAll ? [] : await of(organization))
-    known.set(organization, there)
-    return there
-  }
-  const organizations = isForAll ? [] : organizationsIn(scopes)
-  let isThere = forAll.length > 0 || organizations === undefined
-  for (const one of organizations ?? []) isThere ||= (await own(one)).length > 0
-  if (!isThere) return undefined
-  return async (organization) => {
-    const there = await own(organization)
-    return {
-      hits: [...forAll.slice(0, mostHits), ...there.slice(0, mostHits)],
-      more: Math.max(forAll.length, there.length) > mostHits,
-    }
-  }
-}
-
-async function addImage<Hit>(
-  seeking: Seeking<Hit>,
-  image: ListedImage,
-  distribution: string,
-  hitsAt: HitsAt<Hit>,
-): Promise<void> {
-  if (!seeking.scopes.some((scope) => isAtOrBelow(image.repoUid, scope))) return
-  const { hits, more } = await hitsAt(rootOf(image.repoUid))
-  if (hits.length === 0) return
-  if (seeking.toSkip > 0) {
-    seeking.toSkip--
-    return
-  }
-  const names = await namesWith(seeking.call.app.db, { id: image.repo, uid: image.repoUid }, image.digest, mostTags + 1)
-  const tags = names.slice(0, mostTags).sort()
-  seeking.images.push({ image, distribution, hits, moreHits: more, tags, moreTags: names.length > mostTags })
-  seeking.left--
 }
 
 /** Limit on the different sets of ecosystems that one request reads. */

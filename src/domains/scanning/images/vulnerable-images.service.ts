@@ -14,11 +14,11 @@ import { listReads } from '../records/records.store.ts'
 import { coverageOf } from '../reports/coverage.service.ts'
 import { mostListedGaps, type ResultCoverage, resultCoverage } from '../reports/result-coverage.model.ts'
 import { acceptedAt } from '../risks/accepted.service.ts'
+import type { FoundImage } from './found-images.service.ts'
 import { mostPurls } from './images.model.ts'
 import * as store from './images.store.ts'
 import {
   ecosystemsIn,
-  type FoundImage,
   type FoundPage,
   type Searched,
   searchedIn,

@@ -57,8 +57,8 @@ export type ListVulnerableImagesRequest = Message<"pinfold.control.scanning.v1.L
   pageToken: string;
 
   /**
-   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
-   * INVALID_ARGUMENT.
+   * Field to sort by: `repo_uid`, optionally followed by a space and `asc` or `desc`. Images of one repo are sorted by
+   * digest. Default: the order in which the images are found. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
@@ -110,8 +110,8 @@ export type ListVulnerableImagesRequestJson = {
   pageToken?: string;
 
   /**
-   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
-   * INVALID_ARGUMENT.
+   * Field to sort by: `repo_uid`, optionally followed by a space and `asc` or `desc`. Images of one repo are sorted by
+   * digest. Default: the order in which the images are found. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 5;
    */
@@ -476,8 +476,8 @@ export type ListImagesWithPackageRequest = Message<"pinfold.control.scanning.v1.
   pageToken: string;
 
   /**
-   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
-   * INVALID_ARGUMENT.
+   * Field to sort by: `repo_uid`, optionally followed by a space and `asc` or `desc`. Images of one repo are sorted by
+   * digest. Default: the order in which the images are found. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 9;
    */
@@ -559,8 +559,8 @@ export type ListImagesWithPackageRequestJson = {
   pageToken?: string;
 
   /**
-   * Must be empty: the images are listed in the order in which they are found. Anything else is refused with
-   * INVALID_ARGUMENT.
+   * Field to sort by: `repo_uid`, optionally followed by a space and `asc` or `desc`. Images of one repo are sorted by
+   * digest. Default: the order in which the images are found. An unknown field is refused with INVALID_ARGUMENT.
    *
    * @generated from field: string order_by = 9;
    */
