@@ -8,13 +8,15 @@ export function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
 
-/** JSON for programs that is safe on a terminal: control characters are escaped, so the value stays the same. */
+/**
+ * JSON for programs that is safe on a terminal. Control characters, characters of text direction and characters without width are
+ * escaped, so the value stays the same.
+ */
 export function jsonText(value: unknown, indent?: number): string {
-  const code = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(value, undefined, indent).replace(
-    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    code,
-  )
+  const escapes = (char: string) =>
+    char.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  // Lower control characters are escaped already, and the line breaks of the indentation stay.
+  return JSON.stringify(value, undefined, indent).replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, escapes)
 }
 
 /** Aligns columns with spaces. The last column gets no trailing spaces. */

@@ -4,6 +4,7 @@
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
+import { jsonText } from '../framework/plain-text.ts'
 import { accessToken, registryOf, sessionOf } from '../framework/session.ts'
 
 /** Docker recognizes this text as a missing credential, and continues without one. */
@@ -40,7 +41,7 @@ async function get(terminal: Terminal, options: Options, server: string): Promis
       return exitCodes.failed
     }
     const secret = await accessToken(terminal, session, registry)
-    terminal.print(JSON.stringify({ ServerURL: server, Username: '_token', Secret: secret }))
+    terminal.print(jsonText({ ServerURL: server, Username: '_token', Secret: secret }))
     return exitCodes.ok
   } catch (error) {
     if (!(error instanceof CliError)) throw error

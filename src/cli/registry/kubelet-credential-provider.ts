@@ -4,7 +4,7 @@ import { subdomainOf } from '#lib/net/subdomain.ts'
 import { isUid } from '#lib/uid.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
-import { plain } from '../framework/plain-text.ts'
+import { jsonText, plain } from '../framework/plain-text.ts'
 import {
   apiOption,
   claimsOf,
@@ -47,7 +47,7 @@ else that of --identity.`,
   async run(terminal, options) {
     const asked = readRequest(await terminal.input())
     const session = sessionOf(terminal, options)
-    terminal.print(JSON.stringify(await answer(terminal, options, session, asked)))
+    terminal.print(jsonText(await answer(terminal, options, session, asked)))
     return exitCodes.ok
   },
 }

@@ -1,6 +1,6 @@
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { size } from '../framework/plain-text.ts'
+import { jsonText, size } from '../framework/plain-text.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 import { verifyCommand } from './verify.ts'
@@ -32,7 +32,7 @@ dump or archive its log first; see docs/guides/back-up-and-restore.md. No backup
       progress: ({ contents, bytes }) => terminal.status?.(`${contents} blobs, ${size(bytes)} …`),
     })
     terminal.status?.('')
-    if (options.output === 'json') terminal.print(JSON.stringify(made))
+    if (options.output === 'json') terminal.print(jsonText(made))
     else {
       terminal.print(
         `backed up to ${made.folder}: ${made.contents} blobs; ${made.copied} of them are new (${size(made.bytes)})`,

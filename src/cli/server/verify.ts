@@ -1,6 +1,7 @@
 import type { Check, Finding, Verified } from '#maintenance/verify.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, type OptionSpec, type Options, outputOption, type Terminal } from '../framework/command.ts'
+import { jsonText } from '../framework/plain-text.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
 /** Maximum number of findings that are printed. All findings are counted. */
@@ -80,7 +81,7 @@ Checks: ${Object.keys(about).join(', ')}.`,
       progress: (check, examined) => terminal.status?.(`${check}: ${examined} …`),
     })
     terminal.status?.('')
-    if (options.output === 'json') terminal.print(JSON.stringify({ checks: verified, findings }))
+    if (options.output === 'json') terminal.print(jsonText({ checks: verified, findings }))
     else show(terminal, verified, findings, only)
     const left = Object.values(verified).some(({ found, repaired }) => found > repaired)
     return left ? exitCodes.failed : exitCodes.ok

@@ -9,7 +9,7 @@ import { fetchSource } from '#sources/fetch.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { exitCodes, failure } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { plain } from '../framework/plain-text.ts'
+import { jsonText, plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
 import { type Problem, printProblems } from '../imports/import-batches.ts'
 import { type BundleLocation, bundleLocation } from './bundle-locations.ts'
@@ -69,7 +69,7 @@ configure), a token of your session is used.`,
         )
       const digest = await writeBundle(location, packed)
       if (options.output === 'json') {
-        terminal.print(JSON.stringify({ place: location.url, digest, sources: packed, refused: problems.length }))
+        terminal.print(jsonText({ place: location.url, digest, sources: packed, refused: problems.length }))
       } else {
         for (const { name, records, layer } of packed)
           terminal.print(plain(`${name}: ${records} records, ${layer.size} bytes`))
