@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { readerVersion } from '#domains/registry/images/image-contents.model.ts'
 import { claimRead } from '#domains/registry/images/image-contents.service.ts'
 import { readAgain, readImages } from '#domains/registry/images/read-images.job.ts'
 import { startWorkers } from '#workers.ts'
@@ -33,11 +34,11 @@ async function read(): Promise<void> {
 }
 
 /** Changes the database as if an earlier version had read all images: only distribution packages, with another hash. */
-async function makeOld(): Promise<void> {
+async function makeOld(reader = 0): Promise<void> {
   const old = '[["apk","busybox","1.0-r0","busybox","1.0-r0","x86_64"]]'
   await db().tx(async (tx) => {
     await tx.run(sql`INSERT INTO package_lists (hash, packages) VALUES ('old', ${old}) ON CONFLICT (hash) DO NOTHING`)
-    await tx.run(sql`UPDATE image_contents SET reader = 0, packages = 'old' WHERE state = ${known}`)
+    await tx.run(sql`UPDATE image_contents SET reader = ${reader}, packages = 'old' WHERE state = ${known}`)
   })
 }
 
@@ -45,7 +46,7 @@ async function makeOld(): Promise<void> {
 async function readAllAgain(): Promise<void> {
   const workers = await startWorkers(registry.app, { jobs: [readAgain, readImages] })
   for (;;) {
-    const left = await db().get(sql`SELECT 1 AS found FROM image_contents WHERE reader = 0 LIMIT 1`)
+    const left = await db().get(sql`SELECT 1 AS found FROM image_contents WHERE reader < ${readerVersion} LIMIT 1`)
     if (!left) break
     // An index waits until its images are read.
     const next = await db().get<Json>(sql`SELECT MIN(due_time) AS due, MIN(again) AS again FROM image_reads`)
@@ -67,12 +68,14 @@ test('reads images and indexes again without a push, and finds language packages
   const index = await registry.pusher.pushManifest('acme/one', indexOf([images[0]!]))
   await read()
   const fresh = await Promise.all([...images, index].map(({ digest }) => contentsOf(digest)))
-  await makeOld()
-  await readAllAgain()
-  for (const [i, { digest }] of [...images, index].entries()) {
-    const found = await contentsOf(digest)
-    assert.deepEqual(kindsIn(found), new Set(['apk', 'maven']))
-    assert.deepEqual(found, fresh[i])
+  for (const reader of [0, readerVersion - 1]) {
+    await makeOld(reader)
+    await readAllAgain()
+    for (const [i, { digest }] of [...images, index].entries()) {
+      const found = await contentsOf(digest)
+      assert.deepEqual(kindsIn(found), new Set(['apk', 'maven']))
+      assert.deepEqual(found, fresh[i])
+    }
   }
 })
 

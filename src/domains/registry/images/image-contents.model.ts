@@ -22,9 +22,10 @@ export const knowsDistribution = (source: ContentsSource): boolean =>
 /**
  * Version of the code that reads images. Images that an earlier version has read are read again in the background. Version 0
  * found packages of distributions only. Version 1 added packages of languages. Version 2 added rpm, every entry of an SBOM, SBOMs
- * in envelopes, and coverage gaps for the rest.
+ * in envelopes, and coverage gaps for the rest. Version 3 applies the write-ahead log of rpm's SQLite database, and knows more
+ * ecosystem names of OSV.
  */
-export const readerVersion = 2
+export const readerVersion = 3
 
 /** Path of unread content, a reason code, and a sentence. */
 export type ContentsGap = { path: string; reason: string; message: string }
