@@ -132,6 +132,20 @@ for (const [index, name] of names.entries()) {
   })
 }
 
+test('refuses a filter by position without a value over REST, except in version 1', async () => {
+  const [viewer] = viewers
+  for (const kind of kinds) {
+    for (const member of ['ancestors_of', 'descendants_of', 'children_of', 'ids', 'childrenOf']) {
+      for (const value of ['', '=', ...(member === 'ids' ? ['=,'] : [])]) {
+        const field = member.replace('sO', 's_o').replace('nO', 'n_o')
+        assertInvalid(await list(kind, `uidp.${member}${value}`, viewer!.client), `uidp.${field}`)
+      }
+    }
+  }
+  const older = await viewer!.client.get('/iam/v1/groups?uidp.childrenOf=&uidp.ids=')
+  assert.equal(older.body.items.length, nodes.get(groups)!.length)
+})
+
 test('without access a group is denied; with access a missing group is NOT_FOUND, and invisible resources are omitted', async () => {
   const member = viewers[1]!.client
   for (const kind of kinds) {

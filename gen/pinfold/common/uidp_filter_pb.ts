@@ -15,7 +15,8 @@ export const file_pinfold_common_uidp_filter: GenFile = /*@__PURE__*/
 
 /**
  * Filter by position in the hierarchy. A uid starts with the uid of its parent, so uids show the position. Records must
- * match all fields that are set.
+ * match all fields that are set. Over REST, a parameter without a value is refused with INVALID_ARGUMENT, except in
+ * version 1.
  *
  * @generated from message pinfold.platform.common.UIDPFilter
  */
@@ -63,7 +64,8 @@ export type UIDPFilter = Message<"pinfold.platform.common.UIDPFilter"> & {
 
 /**
  * Filter by position in the hierarchy. A uid starts with the uid of its parent, so uids show the position. Records must
- * match all fields that are set.
+ * match all fields that are set. Over REST, a parameter without a value is refused with INVALID_ARGUMENT, except in
+ * version 1.
  *
  * @generated from message pinfold.platform.common.UIDPFilter
  */

@@ -2,6 +2,7 @@
 import type { DescField, DescMessage, DescMethod, Message } from '@bufbuild/protobuf'
 import { create, ScalarType } from '@bufbuild/protobuf'
 import { comma_separated, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
+import { UIDPFilterSchema } from '#gen/pinfold/common/uidp_filter_pb.ts'
 import { type AppError, invalid } from '#lib/errors.ts'
 import { optionOf } from '../option-of.ts'
 import { readEnum, readScalar, textFormOf } from './json-scalars.ts'
@@ -59,12 +60,24 @@ export function bindQuery(
     if (field.fieldKind === 'list') {
       if (times > maxRepeats) throw invalidField(at, `must be given at most ${maxRepeats} times`)
       const list = getField(owner, field) as unknown[]
-      for (const element of elementsOf(field, value)) list.push(readValue(field, element, at))
+      const elements = elementsOf(field, value)
+      if (elements.length === 0 && !olderPages) refuseEmptyScope(owner, at)
+      for (const element of elements) list.push(readValue(field, element, at))
       continue
     }
     if (times > 1) throw invalidField(at, 'must be given only once')
+    if (value === '' && field.scalar === ScalarType.STRING && !olderPages) refuseEmptyScope(owner, at)
     setField(owner, field, readValue(field, value, at), ownerPath)
   }
+}
+
+/**
+ * Throws for an empty part of the filter by position, such as from an unset variable of a script. Without this error, the script
+ * would get all resources instead of those of one group.
+ */
+function refuseEmptyScope(owner: Message, at: string): void {
+  if (owner.$typeName !== UIDPFilterSchema.typeName) return
+  throw invalidField(at, 'must not be empty; to list all resources that you can see, remove the parameter')
 }
 
 function invalidField(field: string, description: string): AppError {
