@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { isActivePerson } from '#domains/iam/scim/scim-users.store.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
+import { fixture } from '../support/fixtures.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
 import { assertScimError, changed, created, openEndpoint, userSchema } from '../support/scim.ts'
@@ -90,6 +91,31 @@ for (const operations of closing) {
     const { at, externalId } = await account(true)
     assert.equal(changed(await scim.patch(at, ...operations)).active, false)
     assert.equal(await standing(externalId), false)
+  })
+}
+
+const cases = (JSON.parse(fixture('cases/cases.json').toString()) as Json).scim as Record<string, Json[][]>
+
+for (const operations of cases['never opens the account (400, or 200 with active:false)']!) {
+  test(`a shared case never reactivates an account: ${JSON.stringify(operations)}`, async () => {
+    const { at, externalId } = await account(false)
+    assert.equal((await scim.patch(at, ...operations)).status, 400)
+    assert.equal(await standing(externalId), false)
+  })
+}
+
+for (const operations of cases['closes an open account, or is refused with 400']!) {
+  test(`a shared case deactivates an account: ${JSON.stringify(operations)}`, async () => {
+    const { at, externalId } = await account(true)
+    assert.equal(changed(await scim.patch(at, ...operations)).active, false)
+    assert.equal(await standing(externalId), false)
+  })
+}
+
+for (const operations of cases['sets the manager, or is refused with 400']!) {
+  test(`a shared case sets the manager: ${JSON.stringify(operations)}`, async () => {
+    const { at } = await account(true)
+    assert.equal(changed(await scim.patch(at, ...operations))[enterprise].manager.value, '44')
   })
 }
 
