@@ -204,6 +204,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
       )
     )
       return true
+    if (to === 'gen') return one.typeOnly
     if (one.from === 'src/cli/iam/identities-check.ts') return one.to === 'src/domains/iam/identities/token-checks.ts'
     const operators = one.from.startsWith('src/cli/server/') || one.from === 'src/cli/framework/operator.ts'
     return operators && (['api', 'issuer', 'db', 'service', 'maintenance'].includes(to) || openers.includes(to))

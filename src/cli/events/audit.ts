@@ -1,20 +1,11 @@
 // Command that lists the audit log.
+import type { AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import type { Query } from '../framework/api-reader.ts'
 import { outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
-import { actorsOf, findIdentity, groupOf, namesOf } from '../framework/names.ts'
+import { findIdentity, groupOf, namesOf } from '../framework/names.ts'
 import { sessionOptions } from '../framework/session.ts'
 import { timeOf } from '../registry/image-options.ts'
-
-type Entry = {
-  uid: string
-  group: string
-  type: string
-  subject: string
-  actor?: string
-  remoteAddress?: string
-  createTime: string
-}
 
 /** Lists audit entries of the groups in which the caller can change role bindings, newest first. */
 export const auditList = listCommand(
@@ -39,23 +30,18 @@ entries. Times are RFC 3339, such as 2026-11-20T09:00:00Z, or days.`,
         since: timeOf(options, '--since'),
         until: timeOf(options, '--until'),
       }
-      const { items, more } = await api.selected<Entry>('/events/v2/audit', 'auditEntries', query)
+      const { items, more } = await api.selected<AuditEntryJson>('/events/v2/audit', 'auditEntries', query)
       if (options.output === 'json') return { json: { items }, more }
-      const actors = await actorsOf(
-        api,
-        items.map(({ actor = '' }) => actor),
-      )
-      const groups = await namesOf(
-        api,
-        items.map(({ group }) => group).filter((group) => group !== '/'),
-        [],
-      )
-      const rows = items.map(({ createTime, type, subject, group, actor = '', remoteAddress = '' }) => [
+      const names = await namesOf(api, {
+        groups: items.map(({ group = '/' }) => group).filter((group) => group !== '/'),
+        identities: items.map(({ actor = '' }) => actor),
+      })
+      const rows = items.map(({ createTime, type, subject, group = '/', actor = '', remoteAddress }) => [
         createTime,
         type,
         subject,
-        group === '/' ? '' : groups.path(group),
-        actor === '' ? 'not signed in' : (actors.get(actor) ?? actor),
+        group === '/' ? '' : names.path(group),
+        actor === '' ? 'not signed in' : names.of(actor),
         remoteAddress,
       ])
       return { head: ['TIME', 'TYPE', 'RESOURCE', 'IN', 'BY', 'ADDRESS'], rows, more }

@@ -1,4 +1,11 @@
 // Webhooks (event subscriptions) with their deliveries, and requests that the registry refused.
+import type {
+  DeliveryJson,
+  ReplayEventsResponseJson,
+  SubscriptionSettingsJson,
+} from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
+import type { RefusalJson } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
+import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -7,44 +14,9 @@ import type { ApiReader } from '../framework/api-reader.ts'
 import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
-import { actorsOf, NameNotFound } from '../framework/names.ts'
+import { NameNotFound, namesOf } from '../framework/names.ts'
 import { plain } from '../framework/plain-text.ts'
 import { sessionOptions } from '../framework/session.ts'
-
-type Subscription = { uid: string; sink: string; createTime: string }
-type Settings = {
-  types?: string[]
-  paused?: boolean
-  pauseReason?: string
-  waiting?: string
-  behindTime?: string
-  givenUp?: string
-  blockedUntil?: string
-}
-type Attempt = { result: string; status: number; durationMs: number; createTime: string }
-type Delivery = {
-  uid: string
-  state: string
-  type?: string
-  subject: string
-  attemptCount?: number
-  nextAttemptTime?: string
-  lastAttempt?: Attempt
-  createTime: string
-}
-
-type Replayed = { eventCount: string; nextPageToken: string }
-type Refusal = {
-  repository?: string
-  reference?: string
-  action: string
-  caller: string
-  remoteAddress?: string
-  code: string
-  reason: string
-  count: string
-  lastTime: string
-}
 
 const base = '/events/v2/subscriptions'
 const whichArgument: ArgumentSpec = {
@@ -65,7 +37,7 @@ async function pathOf(api: ApiReader, { webhook }: Options): Promise<string> {
   const given = String(webhook)
   if (isUid(given)) return `${base}/${given}`
   if (given === '') throw usageError('the uid of the webhook is empty; pinfold webhooks list lists webhooks')
-  const { items } = await api.list<Subscription>(base, 'subscriptions', {})
+  const { items } = await api.list<SubscriptionJson>(base, 'subscriptions', {})
   const [found, ...others] = items.filter(({ sink }) => sink === given).map(({ uid }) => uid)
   if (found === undefined) {
     const hint = 'pinfold webhooks list lists webhooks'
@@ -93,7 +65,7 @@ the server, and with the secret according to Standard Webhooks.`,
     ],
     async run(api, options) {
       const parent = await parentOf(api, options.in)
-      const made = (await api.call('POST', `${base}/${parent}`, { sink: options.url })) as Subscription
+      const made = (await api.call('POST', `${base}/${parent}`, { sink: options.url })) as SubscriptionJson
       const path = `${base}/${made.uid}`
       const types = (options.type ?? []) as string[]
       try {
@@ -120,10 +92,10 @@ const list = listCommand(
     options: [{ ...parentOption, summary: 'Only webhooks of this organization or group' }, outputOption],
     async run(api, { in: parent }) {
       const scope = parent === undefined ? {} : { 'uidp.descendants_of': await parentOf(api, parent) }
-      const { items, more } = await api.selected<Subscription>(base, 'subscriptions', scope)
-      const found: (Subscription & Settings)[] = []
+      const { items, more } = await api.selected<SubscriptionJson>(base, 'subscriptions', scope)
+      const found: (SubscriptionJson & SubscriptionSettingsJson)[] = []
       for (const one of items) {
-        found.push({ ...((await api.call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
+        found.push({ ...((await api.call('GET', `${base}/${one.uid}/settings`)) as SubscriptionSettingsJson), ...one })
       }
       const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
       return { json: { items: found }, head: ['UID', 'URL', 'WAITING', 'GIVEN UP', 'STATE'], rows, more }
@@ -132,7 +104,7 @@ const list = listCommand(
   sessionOptions,
 )
 
-function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): string {
+function stateOf({ paused, pauseReason, blockedUntil, behindTime }: SubscriptionSettingsJson): string {
   const behind = behindTime ? `; oldest waiting event: ${behindTime}` : ''
   if (paused) return `paused: ${pauseReason || 'no reason given'}${behind}`
   return (blockedUntil ? `deliveries fail; next attempt at ${blockedUntil}` : 'ok') + behind
@@ -155,7 +127,7 @@ const test = apiCommand(
     arguments: [whichArgument],
     options: [outputOption],
     async run(api, options) {
-      const sent = (await api.call('POST', `${await pathOf(api, options)}:sendTest`, {})) as Delivery
+      const sent = (await api.call('POST', `${await pathOf(api, options)}:sendTest`, {})) as DeliveryJson
       const code = sent.state === 'DELIVERED' ? exitCodes.ok : exitCodes.failed
       return { json: sent, rows: [[resultOf(sent)]], code }
     },
@@ -176,7 +148,7 @@ const deliveries = listCommand(
     async run(api, options) {
       const path = await pathOf(api, options)
       const state = options.state === undefined ? undefined : states[options.state as keyof typeof states]
-      const { items, more } = await api.selected<Delivery>(`${path}/deliveries`, 'deliveries', { state })
+      const { items, more } = await api.selected<DeliveryJson>(`${path}/deliveries`, 'deliveries', { state })
       const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not stored)', one.state, resultOf(one)])
       return { json: { items }, head: ['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], rows, more }
     },
@@ -184,7 +156,7 @@ const deliveries = listCommand(
   sessionOptions,
 )
 
-function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): string {
+function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: DeliveryJson): string {
   if (!lastAttempt) return 'no attempt yet'
   const { result, status, durationMs } = lastAttempt
   const next = nextAttemptTime ? `, next attempt at ${nextAttemptTime}` : ''
@@ -211,9 +183,9 @@ give it later with --page-token to continue.`,
       let trouble = ''
       do {
         try {
-          const made = (await api.call('POST', `${path}:replay`, { ...time, pageToken })) as Replayed
+          const made = (await api.call('POST', `${path}:replay`, { ...time, pageToken })) as ReplayEventsResponseJson
           count += Number(made.eventCount)
-          pageToken = made.nextPageToken
+          pageToken = made.nextPageToken ?? ''
         } catch (error) {
           // Deliveries that were already queued are not undone, so the answer has the position to continue from.
           if (count === 0 || !(error instanceof CliError)) throw error
@@ -249,15 +221,13 @@ to the audit log.`,
     ],
     async run(api, options) {
       const path = `/events/v2/refusals/${await parentOf(api, options.in)}`
-      const { items, more } = await api.selected<Refusal>(path, 'refusals', {})
+      const { items, more } = await api.selected<RefusalJson>(path, 'refusals', {})
       if (options.output === 'json') return { json: { items }, more }
-      const names = await actorsOf(
-        api,
-        items.map(({ caller }) => caller),
-      )
+      const names = await namesOf(api, { identities: items.map(({ caller = '' }) => caller) })
       const rows = items.map((one) => {
-        const what = one.reference ? `${one.repository ?? ''}  ${one.reference}` : (one.repository ?? '')
-        const who = `${names.get(one.caller) ?? one.caller} (${one.remoteAddress ?? ''})`
+        const { repository = '', reference, caller = '', remoteAddress = '' } = one
+        const what = reference ? `${repository}  ${reference}` : repository
+        const who = `${names.of(caller)} (${remoteAddress})`
         return [one.lastTime, one.count, one.action, what || '(unknown repository)', who, `${one.code}: ${one.reason}`]
       })
       return { head: ['LAST', 'COUNT', 'ACTION', 'IMAGE', 'BY', 'REASON'], rows, more }

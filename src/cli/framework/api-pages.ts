@@ -9,7 +9,7 @@ import { type ApiReader, listPages, type Query } from './api-reader.ts'
 import { CliError, exitCodes, usageError } from './cli-error.ts'
 import { type Command, keyOf, type OptionSpec, type Options, type Terminal } from './command.ts'
 import { groupOf } from './names.ts'
-import { jsonText, plain, table } from './plain-text.ts'
+import { jsonText, plain, type Row, table } from './plain-text.ts'
 import { readPreferences } from './preferences.ts'
 import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from './session.ts'
 import { unreachableReason } from './unreachable.ts'
@@ -31,7 +31,7 @@ export type Answer = {
   dense?: true
   text?: string | readonly string[]
   head?: readonly string[]
-  rows?: readonly (readonly string[])[]
+  rows?: readonly Row[]
   /** Line that is printed after the rows. */
   below?: string
   /** True if the list has more items than the limit. */

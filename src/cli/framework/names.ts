@@ -62,7 +62,7 @@ async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   const wanted = path.split('/')
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name: wanted.at(-1)! })
   const all = items.map(({ uid }) => uid)
-  const names = await namesOf(api, all, [])
+  const names = await namesOf(api, { groups: all })
   const found = all.filter((uid) => {
     // A group that the caller cannot see has its uid part in place of a name.
     const [parts, ids] = [names.path(uid).split('/'), uid.split('/')]
@@ -144,12 +144,13 @@ export function onlyOf(
   throw failure(`several ${words[1]} have the name ${name}; give ${parent}/${name} or one of these uids:\n${lines}`)
 }
 
-/** Reads the names of the groups, roles and repositories with these uids, in few requests. */
+/** Uids of resources whose names are shown. */
+export type Mentions = Partial<Record<'groups' | 'roles' | 'repos' | 'identities', readonly string[]>>
+
+/** Reads the names of these resources, in few requests. */
 export async function namesOf(
   api: Lists,
-  groups: readonly string[],
-  roles: readonly string[],
-  repos: readonly string[] = [],
+  { groups = [], roles = [], repos = [], identities = [] }: Mentions,
 ): Promise<Names> {
   const known = new Map<string, string>()
   const read = async (path: string, member: string, uids: readonly string[]) => {
@@ -163,7 +164,8 @@ export async function namesOf(
   // The uid of a repository and of a folder look alike. Uids of groups already have a name, so the rest are repositories.
   const rest = repos.filter((uid) => isUid(uid) && uid.includes('/') && !known.has(uid))
   await read('/registry/v2/repos', 'repos', rest)
-  const of = (uid: string) => known.get(uid) ?? uid
+  const actors = identities.length > 0 ? await actorsOf(api, identities) : known
+  const of = (uid: string) => actors.get(uid) ?? known.get(uid) ?? uid
   const path = (uid: string) => {
     if (!isUid(uid)) return uid
     const parts = lineage(uid).reverse()
@@ -175,7 +177,7 @@ export async function namesOf(
 /**
  * Names of identities by their uids. A push token has the name of its creator. An actor that the caller cannot see keeps its uid.
  */
-export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map<string, string>> {
+async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map<string, string>> {
   const known = new Map([[operatorUid, 'operator']])
   const look = async (some: readonly string[]) => {
     const asked = [...new Set(some)].filter((uid) => isUid(uid) && !known.has(uid))

@@ -22,7 +22,7 @@ export const operatorDetails = `Calls the server that runs on the data folder. I
 server of PINFOLD_API. If PINFOLD_API is not set, opens the database itself. The command has all permissions and needs no
 sign-in: access to the data folder, or to the database URL and the master key, is enough.`
 
-export type OperatorApi = {
+export type OperatorApi = Lists & {
   /** URL at which clients reach the running server. Undefined if none runs. */
   url(): Promise<string | undefined>
   /** Sends a request to a path of the API and returns the JSON of the response. Throws ApiError. */
@@ -183,15 +183,14 @@ function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?:
       throw away ? unreachable() : error
     }
   }
-  return { url, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
-}
-
-/** Adapts the API for functions that find resources by their names. */
-export function listsOf(api: OperatorApi): Lists {
+  const get = (path: string) => call('GET', path)
   return {
+    url,
+    get,
+    post: (path, body) => call('POST', path, body),
     operator: true,
     list: <T>(path: string, member: string, query: Query, limit = Number.POSITIVE_INFINITY) =>
-      listPages<T>(api.get, { path, member, query, limit }),
+      listPages<T>(get, { path, member, query, limit }),
   }
 }
 

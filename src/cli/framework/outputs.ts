@@ -4,10 +4,12 @@ import type { OptionSpec, Terminal } from './command.ts'
 import { jsonText, plain, table } from './plain-text.ts'
 
 export type Item = Readonly<Record<string, unknown>> & { uid: string }
+export type Named = Item & { name: string }
 /**
- * Columns by their headings. Each function returns the value for an item; `names` has the names of groups and roles in the items.
+ * Columns by their headings. Each function returns the value for an item, or undefined for an empty cell; `names` has the names
+ * of groups and roles in the items.
  */
-export type Columns<T extends Item = Item> = Readonly<Record<string, (item: T, names: Names) => string>>
+export type Columns<T extends Item = Item> = Readonly<Record<string, (item: T, names: Names) => string | undefined>>
 /** Names by uid. A resource that the caller cannot see is shown by its uid. */
 export type Names = { of(uid: string): string; path(uid: string): string }
 
@@ -45,7 +47,7 @@ export function printList<T extends Item>(
 ): void {
   const columns = { ...view.columns, ...(format === 'wide' && view.more) }
   const heads = Object.keys(columns)
-  const rows = items.map((item) => heads.map((head) => columns[head]!(item, names)))
+  const rows = items.map((item) => heads.map((head) => columns[head]!(item, names) ?? ''))
   const print1: Record<string, () => readonly string[]> = {
     none: () => [],
     json: () => [jsonText({ items: items.map(view.json) }, 2)],
@@ -75,7 +77,7 @@ export function printOne<T extends Item>(
     print(`export PINFOLD_${view.word}_NAME=${shellWord(plain(view.label(item, names)))}`)
   } else {
     const rows = Object.entries({ ...view.columns, ...view.more }).map(([head, value]) => {
-      return [head.toLowerCase(), value(item, names)]
+      return [head.toLowerCase(), value(item, names) ?? '']
     })
     for (const line of table(rows.filter(([, value]) => value !== ''))) print(line)
   }

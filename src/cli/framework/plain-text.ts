@@ -19,9 +19,12 @@ export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, undefined, indent).replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, escapes)
 }
 
+/** Cells of one row of a table. A missing cell is empty. */
+export type Row = readonly (string | undefined)[]
+
 /** Aligns columns with spaces. The last column gets no trailing spaces. */
-export function table(rows: readonly (readonly string[])[]): string[] {
-  const cells = rows.map((row) => row.map(plain))
+export function table(rows: readonly Row[]): string[] {
+  const cells = rows.map((row) => row.map((cell) => plain(cell ?? '')))
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
   return cells.map((row) =>
     row

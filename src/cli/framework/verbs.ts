@@ -15,7 +15,7 @@ import {
   type Terminal,
 } from './command.ts'
 import { listCommand } from './list-command.ts'
-import { actorsOf, NameNotFound, namesOf } from './names.ts'
+import { type Mentions, NameNotFound, namesOf } from './names.ts'
 import {
   confirm,
   type Item,
@@ -50,8 +50,6 @@ export type Field = {
   /** Converts the option's value for the body, for example a name to a uid. */
   read?(api: ApiReader, given: string): Promise<unknown> | unknown
 }
-
-type Mentions = Partial<Record<'groups' | 'repos' | 'roles' | 'identities', readonly string[]>>
 
 export type Resource<T extends Item = Item> = View<T> & {
   /** Path of the resource's list in the API. */
@@ -305,16 +303,13 @@ async function mentioned<T extends Item>(
   items: readonly T[],
 ): Promise<Names> {
   const all = items.map(mentions)
-  const named = await namesOf(
-    api,
-    all.flatMap(({ groups = [] }) => groups),
-    all.flatMap(({ roles = [] }) => roles),
-    all.flatMap(({ repos = [] }) => repos),
-  )
-  const identities = all.flatMap(({ identities = [] }) => identities)
-  if (identities.length === 0) return named
-  const actors = await actorsOf(api, identities)
-  return { ...named, of: (uid) => actors.get(uid) ?? named.of(uid) }
+  const each = (kind: keyof Mentions) => all.flatMap((one) => one[kind] ?? [])
+  return namesOf(api, {
+    groups: each('groups'),
+    roles: each('roles'),
+    repos: each('repos'),
+    identities: each('identities'),
+  })
 }
 
 function argumentOf({

@@ -1,4 +1,5 @@
 // Commands to list, approve and deny requests to join an organization.
+import type { AccessRequestJson } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -6,8 +7,6 @@ import { type Commands, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { organizationOf } from '../framework/names.ts'
 import { findRole } from './resources.ts'
-
-type AccessRequest = { uid: string; identityUid: string; name?: string; email: string; askTime: string }
 
 const base = '/control/v1/accessRequests'
 const uidArgument = { name: '<uid>', summary: 'Uid of the access request, from pinfold access-requests list' }
@@ -18,8 +17,8 @@ const list = listCommand({
   options: [outputOption],
   async run(api, options) {
     const uid = await organizationOf(api, String(options.organization))
-    const { items, more } = await api.selected<AccessRequest>(`${base}/${uid}`, 'accessRequests', {})
-    const rows = items.map(({ uid, email, name = '', askTime }) => [uid, email, name, askTime])
+    const { items, more } = await api.selected<AccessRequestJson>(`${base}/${uid}`, 'accessRequests', {})
+    const rows = items.map(({ uid, email, name, askTime }) => [uid, email, name, askTime])
     return { json: { items }, head: ['UID', 'EMAIL', 'NAME', 'REQUESTED'], rows, more }
   },
 })

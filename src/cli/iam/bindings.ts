@@ -1,4 +1,5 @@
 // Commands for role bindings that are pending until their user accepts them.
+import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -7,16 +8,6 @@ import { listCommand } from '../framework/list-command.ts'
 import { sessionOptions } from '../framework/session.ts'
 import { removeTokens, userFiles } from '../framework/user-files.ts'
 
-type PendingBinding = {
-  uid: string
-  organization: string
-  group: string
-  role: string
-  createdBy: string
-  createdByName?: string
-  createTime: string
-}
-
 const base = '/control/v1/pendingBindings'
 
 const pending = listCommand(
@@ -24,7 +15,7 @@ const pending = listCommand(
     usual: Number.POSITIVE_INFINITY,
     options: [outputOption],
     async run(api) {
-      const { items, more } = await api.selected<PendingBinding>(base, 'pendingBindings', {})
+      const { items, more } = await api.selected<PendingBindingJson>(base, 'pendingBindings', {})
       const rows = items.map((one) => {
         const { uid, organization, group, role, createdBy, createdByName, createTime } = one
         return [uid, organization, group, role, createdByName || createdBy, createTime]

@@ -1,19 +1,10 @@
+import type { AccessExplanationJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { findIdentity } from '../framework/names.ts'
 import { plain, table } from '../framework/plain-text.ts'
 import { scopeNamed } from '../registry/rules.ts'
-
-type Binding = { groupUid: string; groupName?: string; roleName?: string; effect: string }
-type GroupRole = Binding & { externalGroupId?: string; provisioned?: boolean }
-type Explanation = {
-  allowed?: boolean
-  bindings?: Binding[]
-  groupRoles?: GroupRole[]
-  sufficientRoles?: { name: string }[]
-  grantors?: { identityUid: string; name: string; roleName: string }[]
-}
 
 const effects: Record<string, string> = {
   EFFECT_GRANTS: 'grants the capability',
@@ -40,7 +31,7 @@ export const explain = apiCommand({
     const [scopeName, capability] = [String(options.in), String(options.capability)]
     const uid = await scopeNamed(api, scopeName)
     const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.member)), capability })
-    const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
+    const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as AccessExplanationJson
     const allowed = found.allowed === true
     const code = allowed ? exitCodes.ok : exitCodes.failed
     if (options.output === 'json') return { json: found, code }
@@ -57,28 +48,24 @@ export const formerExplain: Command = {
 }
 
 function linesOf(
-  { allowed, bindings = [], groupRoles = [], sufficientRoles = [], grantors = [] }: Explanation,
+  { allowed, bindings = [], groupRoles = [], sufficientRoles = [], grantors = [] }: AccessExplanationJson,
   what: string,
 ): string[] {
-  const rows = bindings.map(({ groupUid, groupName, roleName, effect }) => {
-    return [plain(roleName || '(not shown)'), plain(groupName || groupUid), effects[effect] ?? plain(effect)]
+  const rows = bindings.map(({ groupUid, groupName, roleName, effect = '' }) => {
+    return [roleName || '(not shown)', groupName || groupUid, effects[effect] ?? effect]
   })
-  for (const { externalGroupId = '', provisioned, groupUid, groupName, roleName, effect } of groupRoles) {
+  for (const { externalGroupId = '', provisioned, groupUid, groupName, roleName, effect = '' } of groupRoles) {
     const group = `external group ${externalGroupId || '(not shown)'}, ${provisioned ? 'provisioned over SCIM' : 'sent at the sign-in'}`
-    rows.push([
-      plain(roleName || '(not shown)'),
-      plain(groupName || groupUid),
-      plain(`${effects[effect] ?? effect} (${group})`),
-    ])
+    rows.push([roleName || '(not shown)', groupName || groupUid, `${effects[effect] ?? effect} (${group})`])
   }
   const lines = [allowed ? `yes: ${what}` : `no: ${what}`]
   if (rows.length > 0) lines.push(...table([['ROLE', 'SCOPE', 'EFFECT'], ...rows]))
   else lines.push('the identity has no role in this scope or above it')
   if (sufficientRoles.length > 0)
-    lines.push(`sufficient roles: ${sufficientRoles.map(({ name }) => plain(name)).join(', ')}`)
+    lines.push(`sufficient roles: ${sufficientRoles.map(({ name = '' }) => plain(name)).join(', ')}`)
   if (grantors.length > 0) {
     lines.push(
-      `members who can grant one: ${grantors.map(({ identityUid, name }) => plain(name || identityUid)).join(', ')}`,
+      `members who can grant one: ${grantors.map(({ identityUid = '', name }) => plain(name || identityUid)).join(', ')}`,
     )
   }
   return lines

@@ -1,4 +1,5 @@
 // Mappings from groups of an identity provider to roles.
+import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import { apiReader } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
@@ -8,7 +9,7 @@ import { optionalArgument, type Resource, removeOf, unlessMissing, verbsOf } fro
 import { findProvider } from './identity-providers.ts'
 import { findRole, more } from './resources.ts'
 
-type Mapping = Item & { identityProviderUid?: string; externalGroupId?: string; roleUid?: string; scope?: string }
+type Mapping = Item & ExternalGroupRoleMappingJson
 
 const mappingKind: Kind = {
   path: '/iam/v2/externalGroupRoleMappings',

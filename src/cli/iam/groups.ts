@@ -1,13 +1,12 @@
 // Commands for organizations and folders.
+import type { GroupJson } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import type { OptionSpec } from '../framework/command.ts'
 import { groupAbove, groupOf, organizationOf } from '../framework/names.ts'
-import { type Item, v1 } from '../framework/outputs.ts'
-import type { Field, Resource } from '../framework/verbs.ts'
+import { type Named, v1 } from '../framework/outputs.ts'
+import type { Resource } from '../framework/verbs.ts'
+import { description, more, rename } from './resources.ts'
 
-type Group = Item & { name: string; description?: string; createTime?: string; verified?: boolean }
-
-const description: Field = { flags: '--description <text>', summary: 'Description' }
-const rename: Field = { flags: '--name <name>', summary: 'New name', only: 'update' }
+type Group = Named & GroupJson
 
 /** Next step for a group that is not empty. The commands have the group's name as the user typed it, so they can be copied. */
 const below = (given: string) => {
@@ -20,7 +19,7 @@ const groups = {
   member: 'groups',
   fields: [rename, description],
   label: ({ name }: Group) => name,
-  more: { UID: ({ uid }: Group) => uid, CREATED: ({ createTime = '' }: Group) => createTime },
+  more,
   json: v1(),
   mentions: ({ uid }: Group) => ({ groups: [uid] }),
 }
@@ -30,7 +29,7 @@ export const organizations: Resource<Group> = {
   word: 'ORGANIZATION',
   words: ['organization', 'organizations'],
   called: 'Name of the organization, or a uid',
-  columns: { NAME: ({ name }) => name, DESCRIPTION: ({ description = '' }) => description },
+  columns: { NAME: ({ name }) => name, DESCRIPTION: ({ description }) => description },
   path: groups.path,
   at: ({ name }) => name,
   find: organizationOf,
@@ -43,7 +42,7 @@ export const folders: Resource<Group> = {
   word: 'FOLDER',
   words: ['folder', 'folders'],
   called: 'Folder: ORG/FOLDER or a uid',
-  columns: { FOLDER: ({ uid }, names) => names.path(uid), DESCRIPTION: ({ description = '' }) => description },
+  columns: { FOLDER: ({ uid }, names) => names.path(uid), DESCRIPTION: ({ description }) => description },
   at: ({ uid }, names) => names.path(uid),
   find: groupOf,
   parent: groupOf,

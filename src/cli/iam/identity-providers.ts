@@ -1,16 +1,11 @@
 // Identity providers for the sign-in of members.
+import type { IdentityProviderJson } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { findNamed, groupAbove, groupOf, type Kind } from '../framework/names.ts'
-import { v1 } from '../framework/outputs.ts'
+import { type Named, v1 } from '../framework/outputs.ts'
 import { type Resource, verbsOf } from '../framework/verbs.ts'
 import { parentOption } from './groups.ts'
-import { at, description, findRole, group, more, type Named, rename } from './resources.ts'
-
-type Provider = Named & {
-  defaultRole?: string
-  oidc?: { issuer?: string; clientId?: string }
-  scim?: { enabled?: boolean }
-}
+import { at, description, findRole, group, more, rename } from './resources.ts'
 
 const providerKind: Kind = {
   path: '/iam/v2/identityProviders',
@@ -20,7 +15,7 @@ const providerKind: Kind = {
 
 export const findProvider = (api: ApiReader, given: string): Promise<string> => findNamed(api, providerKind, given)
 
-export const identityProviders: Resource<Provider> = {
+export const identityProviders: Resource<Named & IdentityProviderJson> = {
   ...providerKind,
   word: 'IDENTITY_PROVIDER',
   fields: [
@@ -77,10 +72,10 @@ export const identityProviders: Resource<Provider> = {
   columns: {
     NAME: ({ name }) => name,
     GROUP: group,
-    ISSUER: ({ oidc }) => oidc?.issuer ?? '',
+    ISSUER: ({ oidc }) => oidc?.issuer,
     'DEFAULT ROLE': ({ defaultRole = '' }, names) => names.of(defaultRole),
   },
-  more: { ...more, 'CLIENT ID': ({ oidc }) => oidc?.clientId ?? '', SCIM: ({ scim }) => (scim?.enabled ? 'on' : '') },
+  more: { ...more, 'CLIENT ID': ({ oidc }) => oidc?.clientId, SCIM: ({ scim }) => (scim?.enabled ? 'on' : '') },
   label: ({ name }) => name,
   at,
   json: v1(),

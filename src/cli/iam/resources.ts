@@ -1,42 +1,28 @@
 // Descriptions of the resources of access management, from which their commands are generated.
+import type { AccountAssociationJson } from '#gen/pinfold/iam/v2/account_associations_pb.ts'
+import type { GroupInviteJson } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
+import type { IdentityJson } from '#gen/pinfold/iam/v2/identities_pb.ts'
+import type { RoleBindingIdentityJson, RoleBindingJson } from '#gen/pinfold/iam/v2/role_bindings_pb.ts'
+import type { RoleJson } from '#gen/pinfold/iam/v2/roles_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { asListed, findIdentity, findNamed, groupAbove, groupOf, type Kind } from '../framework/names.ts'
-import { type Columns, type Item, type Names, v1 } from '../framework/outputs.ts'
+import { type Columns, type Item, type Named, type Names, v1 } from '../framework/outputs.ts'
 import type { Field, Resource } from '../framework/verbs.ts'
 
-export type Named = Item & { name: string; description?: string; createTime?: string }
-type Identity = Named & {
-  lastSeenTime?: string
-  email?: string
-  claimMatch?: object
-  staticKeys?: { expirationTime?: string }
-  awsIdentity?: object
-  servicePrincipal?: string
-}
-type Role = Named & { capabilities?: string[] }
-type Part = { uid?: string; name?: string; email?: string }
-type Binding = Item & { identity?: Part; group?: Part; role?: Part; createTime?: string }
-type Invite = Item & {
-  roleUid?: string
-  role?: Part
-  email?: string
-  expirationTime?: string
-  singleUse?: boolean
-  code?: string
-  keyId?: string
-}
+type Identity = Named & IdentityJson
+type Binding = Item & RoleBindingJson
+type Invite = Item & GroupInviteJson
 
 export const description: Field = { flags: '--description <text>', summary: 'Description' }
 export const rename: Field = { flags: '--name <name>', summary: 'New name', only: 'update' }
 export const group = ({ uid }: Item, names: Names) => names.path(groupAbove(uid))
 export const more: Columns<Item & { createTime?: string }> = {
   UID: ({ uid }) => uid,
-  CREATED: ({ createTime = '' }) => createTime,
+  CREATED: ({ createTime }) => createTime,
 }
-export const at = (item: Item & { name: string }, names: Names) =>
-  [names.path(groupAbove(item.uid)), item.name].filter(Boolean).join('/')
+export const at = (item: Named, names: Names) => [names.path(groupAbove(item.uid)), item.name].filter(Boolean).join('/')
 const inGroup = ({ uid }: Item) => ({ groups: [groupAbove(uid)] })
 
 const roleKind: Kind = { path: '/iam/v2/roles', member: 'roles', words: ['role', 'roles'] }
@@ -96,9 +82,9 @@ export const identities: Resource<Identity> = {
     NAME: ({ name }) => name,
     GROUP: group,
     KIND: kindOf,
-    'LAST SEEN': ({ lastSeenTime = '' }) => lastSeenTime,
+    'LAST SEEN': ({ lastSeenTime }) => lastSeenTime,
   },
-  more: { ...more, DESCRIPTION: ({ description = '' }) => description },
+  more: { ...more, DESCRIPTION: ({ description }) => description },
   label: ({ name }) => name,
   at,
   json: v1({ lastSeenTime: 'lastSeen' }),
@@ -116,7 +102,7 @@ export const identities: Resource<Identity> = {
     { flags: '--expired', summary: 'Only identities whose keys have expired', query: () => ({}) },
   ],
   keep: (item, { expired, relationship }) => {
-    const isPullToken = (item.staticKeys as { issuer?: string } | undefined)?.issuer === 'pinfold-pull-token'
+    const isPullToken = item.staticKeys?.issuer === 'pinfold-pull-token'
     if (relationship === 'pull_token' && !isPullToken) return false
     return expired !== true || (item.staticKeys?.expirationTime ?? '9') <= new Date().toISOString()
   },
@@ -128,7 +114,7 @@ function kindOf({ claimMatch, staticKeys, awsIdentity, servicePrincipal }: Ident
   return awsIdentity ? 'aws' : servicePrincipal ? 'service principal' : ''
 }
 
-export const roles: Resource<Role> = {
+export const roles: Resource<Named & RoleJson> = {
   ...roleKind,
   word: 'ROLE',
   fields: [
@@ -145,7 +131,7 @@ export const roles: Resource<Role> = {
     NAME: ({ name }) => name,
     GROUP: (item, names) => group(item, names) || '(built-in)',
     CAPABILITIES: ({ capabilities = [] }) => String(capabilities.length),
-    DESCRIPTION: ({ description = '' }) => description,
+    DESCRIPTION: ({ description }) => description,
   },
   more,
   label: ({ name }) => name,
@@ -157,7 +143,7 @@ export const roles: Resource<Role> = {
   filters: [{ flags: '--managed', summary: 'Only built-in roles', query: () => ({ 'uidp.in_root': 'true' }) }],
 }
 
-const who = ({ name, email, uid }: Part = {}): string => name || email || uid || ''
+const who = ({ name, email, uid }: RoleBindingIdentityJson = {}): string => name || email || uid || ''
 const asWhat = ({ identity, role }: Binding): string => `${who(identity)} as ${who(role)}`
 
 export const roleBindings: Resource<Binding> = {
@@ -181,7 +167,7 @@ export const roleBindings: Resource<Binding> = {
     },
   ],
   columns: { IDENTITY: ({ identity }) => who(identity), ROLE: ({ role }) => who(role), GROUP: group },
-  more: { ...more, 'IDENTITY UID': ({ identity }) => identity?.uid ?? '' },
+  more: { ...more, 'IDENTITY UID': ({ identity }) => identity?.uid },
   label: asWhat,
   at: (item, names) => [group(item, names), asWhat(item)].join('/'),
   json: v1(),
@@ -236,11 +222,11 @@ export const invites: Resource<Invite> = {
   columns: {
     GROUP: group,
     ROLE: ({ role, roleUid = '' }, names) => role?.name ?? names.of(roleUid),
-    EMAIL: ({ email = '' }) => email,
-    EXPIRES: ({ expirationTime = '' }) => expirationTime,
+    EMAIL: ({ email }) => email,
+    EXPIRES: ({ expirationTime }) => expirationTime,
   },
   more: {
-    CODE: ({ code = '' }) => code,
+    CODE: ({ code }) => code,
     UID: ({ uid }) => uid,
     'SINGLE USE': ({ singleUse }) => (singleUse ? 'yes' : ''),
   },
@@ -252,14 +238,8 @@ export const invites: Resource<Invite> = {
   mentions: ({ uid, roleUid = '' }) => ({ groups: [groupAbove(uid)], roles: [roleUid] }),
 }
 
-type Association = Named & {
-  amazon?: { account?: string }
-  google?: { projectId?: string }
-  azure?: { tenantId?: string }
-}
-
 /** Links of a group to cloud accounts. A group has at most one association, so commands select it by the group. */
-export const associations: Resource<Association> = {
+export const associations: Resource<Named & AccountAssociationJson> = {
   path: '/iam/v2/accountAssociations',
   member: 'accountAssociations',
   word: 'ACCOUNT_ASSOCIATION',
@@ -269,9 +249,9 @@ export const associations: Resource<Association> = {
   columns: {
     GROUP: ({ uid }, names) => names.path(uid),
     NAME: ({ name }) => name,
-    AWS: ({ amazon }) => amazon?.account ?? '',
-    GCP: ({ google }) => google?.projectId ?? '',
-    AZURE: ({ azure }) => azure?.tenantId ?? '',
+    AWS: ({ amazon }) => amazon?.account,
+    GCP: ({ google }) => google?.projectId,
+    AZURE: ({ azure }) => azure?.tenantId,
   },
   more,
   label: ({ name }) => name,

@@ -1,4 +1,5 @@
 // Commands that enable SCIM for an identity provider, and create its token. The token is printed only once.
+import type { GenerateScimTokenResponseJson } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -12,8 +13,6 @@ const lifeOptions: readonly OptionSpec[] = [
   { flags: '--expires-in <days>', summary: 'Days until the token expires; default: one year' },
   { flags: '--never-expires', summary: 'Create a token that never expires' },
 ]
-
-type Made = { token?: string; endpointUrl?: string; expireTime?: string }
 
 async function providerOf(api: ApiReader, { provider }: Options): Promise<{ path: string; etag(): Promise<string> }> {
   const path = `/iam/v2/identityProviders/${await findProvider(api, String(provider))}`
@@ -39,7 +38,10 @@ function wholeOf(flag: string, given: Options[string], least: number): number {
 }
 
 /** Standard output has only the token, so that a script can store it. */
-function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): void {
+function show(
+  terminal: Terminal,
+  { token = '', endpointUrl = '', expireTime = 'never' }: GenerateScimTokenResponseJson,
+): void {
   terminal.print(visible(token))
   terminal.say(`url      ${plain(endpointUrl)}\nexpires  ${plain(expireTime)}`)
 }

@@ -1,4 +1,5 @@
 // Commands to list and revoke sessions.
+import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -7,17 +8,6 @@ import { type Commands, type OptionSpec, type Options, outputOption } from '../f
 import { listCommand } from '../framework/list-command.ts'
 import { organizationOf } from '../framework/names.ts'
 import { sessionOptions } from '../framework/session.ts'
-
-type Session = {
-  uid: string
-  kind: string
-  name?: string
-  email?: string
-  remoteAddress?: string
-  current?: boolean
-  createTime: string
-  lastUsedTime: string
-}
 
 const base = '/control/v1/sessions'
 const ofOrganization = '/control/v1/organizationSessions'
@@ -35,10 +25,10 @@ const list = listCommand(
     async run(api, options) {
       const organization = await organizationIn(api, options)
       const path = organization === undefined ? base : `${ofOrganization}/${organization}`
-      const { items, more } = await api.selected<Session>(path, 'sessions', {})
+      const { items, more } = await api.selected<SessionJson>(path, 'sessions', {})
       const rows = items.map((one) => {
-        const { uid, kind, name, email, remoteAddress = '', current, createTime, lastUsedTime } = one
-        return [uid, email || name || '', kind, remoteAddress, createTime, lastUsedTime, current ? 'this session' : '']
+        const { uid, kind, name, email, remoteAddress, current, createTime, lastUsedTime } = one
+        return [uid, email || name, kind, remoteAddress, createTime, lastUsedTime, current ? 'this session' : '']
       })
       return { json: { items }, head: ['UID', 'USER', 'KIND', 'ADDRESS', 'STARTED', 'LAST USED', ''], rows, more }
     },

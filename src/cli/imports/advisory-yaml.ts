@@ -2,7 +2,7 @@
 // events. Every value is read as text.
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { parseTimestamp } from '#lib/timestamp.ts'
-import type { ImportRecord, Problem } from './import-batches.ts'
+import type { ImportRecord, Problem, Records } from './import-batches.ts'
 
 /** Error in one record. It never leaves this file: the other records are still read. */
 class Wrong extends Error {
@@ -20,11 +20,7 @@ type Event = Record<string, unknown> & { createTime: string }
 const maxProblems = 1000
 
 /** Reads a file. Returns the valid records, and the problems of the others. A file that is not YAML is one problem. */
-export function readAdvisories(
-  file: string,
-  text: string,
-  author: string,
-): { records: ImportRecord[]; problems: Problem[] } {
+export function readAdvisories(file: string, text: string, author: string): Records {
   const lines = new LineCounter()
   const lineOf = (node: Node | null) => lines.linePos(node?.range?.[0] ?? 0).line
   const problem = (error: unknown): Problem => {

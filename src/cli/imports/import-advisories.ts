@@ -1,10 +1,10 @@
 import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
 import { groupOf } from '../framework/names.ts'
-import { listsOf, type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { configOf } from '../framework/settings.ts'
 import { readAdvisories } from './advisory-yaml.ts'
-import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
-import { inputFiles } from './import-files.ts'
+import { sendRecords } from './import-batches.ts'
+import { readRecords } from './import-files.ts'
 
 export const importAdvisories: Command = {
   details: `A file contains the advisories of one package. A folder or a tar archive can contain any number of *.advisories.yaml files. Ids and
@@ -25,7 +25,8 @@ ${operatorDetails}`,
   ],
   async run(terminal, options) {
     const author = (options.author as string | undefined) ?? 'import'
-    const read = await readAll(options.path as readonly string[], author)
+    const isFile = (name: string) => /\.advisories\.ya?ml(?:\.gz)?$/.test(name)
+    const read = await readRecords(options.path, isFile, (name, text) => readAdvisories(name, text, author))
     return withOperator(terminal, options, async (api) => {
       const parent = await groupFor(terminal, options, api)
       const rules = {
@@ -39,28 +40,12 @@ ${operatorDetails}`,
   },
 }
 
-async function readAll(paths: readonly string[], author: string) {
-  const records: ImportRecord[] = []
-  const problems: Problem[] = []
-  for (const path of paths) {
-    for await (const { name, text } of inputFiles(path, (file) => /\.advisories\.ya?ml(?:\.gz)?$/.test(file))) {
-      const file = readAdvisories(name, text, author)
-      records.push(...file.records)
-      problems.push(...file.problems)
-    }
-  }
-  return { records, problems }
-}
-
-type Groups = { groups?: { uid: string; name: string }[] }
-
 /** Without `--in`, advisories are imported to the public organization, since everybody can see it. */
 export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
-  if (typeof options.in === 'string') return groupOf(listsOf(api), options.in)
+  if (typeof options.in === 'string') return groupOf(api, options.in)
   const name = configOf(terminal, options).publicOrg
-  const query = new URLSearchParams({ 'uidp.in_root': 'true', name })
-  const { groups } = (await api.get(`/iam/v2/groups?${query}`)) as Groups
-  if (groups?.[0]) return groups[0].uid
+  const { items } = await api.list<{ uid: string }>('/iam/v2/groups', 'groups', { 'uidp.in_root': 'true', name }, 1)
+  if (items[0]) return items[0].uid
   const description = 'Data that everybody can see'
   return String((await api.post('/iam/v2/groups/', { name, description })).uid)
 }

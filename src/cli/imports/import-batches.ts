@@ -14,6 +14,9 @@ export type Problem = { file: string; line: number; field: string; description: 
 /** Record in the form of the API. `id` is unique. `lineOf` returns the line of a field in the file. */
 export type ImportRecord = { id: string; file: string; body: object; lineOf: (field: string) => number }
 
+/** Records of files, and problems of the invalid ones. */
+export type Records = { records: ImportRecord[]; problems: Problem[] }
+
 export type Import = {
   /** Plural noun for the records in messages. */
   what: string
@@ -40,7 +43,7 @@ export async function sendRecords(
   options: Options,
   api: OperatorApi,
   rules: Import,
-  { records, problems }: { records: readonly ImportRecord[]; problems: readonly Problem[] },
+  { records, problems }: Records,
 ): Promise<number> {
   const { unique, repeated } = withoutRepeats(records)
   const outcome: Outcome = { counts: {}, refused: [...problems, ...repeated] }

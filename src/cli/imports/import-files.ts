@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 import { CliError, failure } from '../framework/cli-error.ts'
+import type { Records } from './import-batches.ts'
 
 /** Text of one file. `name` is its name in errors; `path` is the file on disk, which may be an archive. */
 type InputFile = { name: string; path: string; text: string }
@@ -12,6 +13,26 @@ type InputFile = { name: string; path: string; text: string }
 /** Maximum size of a file in memory. Files of known data sets are far smaller. */
 const maxFileBytes = 256 * 1024 * 1024
 const archive = /\.(?:tar|tar\.gz|tgz)$/
+
+export const isJson = (name: string): boolean => /\.json(?:\.gz)?$/.test(name)
+
+/** Reads the records of all files below the paths. */
+export async function readRecords(
+  paths: unknown,
+  wanted: (name: string) => boolean,
+  read: (name: string, text: string, path: string) => Records,
+): Promise<Records> {
+  const all: Records = { records: [], problems: [] }
+  for (const path of paths as readonly string[]) {
+    for await (const { name, text, path: onDisk } of inputFiles(path, wanted)) {
+      const { records, problems } = read(name, text, onDisk)
+      // A file may have more records than a call can have arguments.
+      for (const one of records) all.records.push(one)
+      all.problems.push(...problems)
+    }
+  }
+  return all
+}
 
 /**
  * Reads the files below a path whose names `wanted` accepts, sorted by name. If the path is a file, it is read whatever its name.

@@ -1,8 +1,7 @@
-import type { Command } from '../framework/command.ts'
-import { outputOption } from '../framework/command.ts'
+import { type Command, outputOption } from '../framework/command.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
-import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
-import { inputFiles } from './import-files.ts'
+import { sendRecords } from './import-batches.ts'
+import { isJson, readRecords } from './import-files.ts'
 import { importRules } from './library-record.ts'
 
 export const importLibraries: Command = {
@@ -17,18 +16,11 @@ ${operatorDetails}`,
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
     const { readLibraries } = await import('./library-files.ts')
-    const records: ImportRecord[] = []
-    const problems: Problem[] = []
-    for (const path of options.path as readonly string[]) {
-      for await (const { name, text } of inputFiles(path, (file) => /\.json(?:\.gz)?$/.test(file))) {
-        const file = readLibraries(name, text)
-        records.push(...file.records)
-        problems.push(...file.problems)
-        if (options.output !== 'json') terminal.print(`${name}: ${file.packages} packages, ${file.versions} versions`)
-      }
-    }
-    return withOperator(terminal, options, (api) => {
-      return sendRecords(terminal, options, api, importRules(), { records, problems })
+    const read = await readRecords(options.path, isJson, (name, text) => {
+      const file = readLibraries(name, text)
+      if (options.output !== 'json') terminal.print(`${name}: ${file.packages} packages, ${file.versions} versions`)
+      return file
     })
+    return withOperator(terminal, options, (api) => sendRecords(terminal, options, api, importRules(), read))
   },
 }

@@ -1,7 +1,7 @@
 import { type Command, outputOption } from '../framework/command.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
-import { type ImportRecord, type Problem, sendRecords } from './import-batches.ts'
-import { inputFiles } from './import-files.ts'
+import { sendRecords } from './import-batches.ts'
+import { isJson, readRecords } from './import-files.ts'
 import { readLifecycles } from './lifecycle-files.ts'
 
 export const importLifecycles: Command = {
@@ -14,21 +14,13 @@ ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
-    const records: ImportRecord[] = []
-    const problems: Problem[] = []
-    for (const path of options.path as readonly string[]) {
-      for await (const { name, text } of inputFiles(path, (file) => /\.json(?:\.gz)?$/.test(file))) {
-        const read = readLifecycles(name, text)
-        records.push(...read.records)
-        problems.push(...read.problems)
-      }
-    }
+    const read = await readRecords(options.path, isJson, readLifecycles)
     const rules = {
       what: 'products',
       path: '/control/v1/lifecycles:import',
       request: (products: readonly object[]) => ({ products }),
       member: 'products',
     }
-    return withOperator(terminal, options, (api) => sendRecords(terminal, options, api, rules, { records, problems }))
+    return withOperator(terminal, options, (api) => sendRecords(terminal, options, api, rules, read))
   },
 }

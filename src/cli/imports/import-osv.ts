@@ -5,7 +5,7 @@ import { type Command, type Options, outputOption } from '../framework/command.t
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { recordRules } from '../vulnerabilities/vulnerabilities-sync.ts'
 import { type ImportRecord, type Outcome, type Problem, sendRecords, sendSome } from './import-batches.ts'
-import { inputFiles } from './import-files.ts'
+import { readRecords } from './import-files.ts'
 import { type CommitTimes, readOsv } from './osv-json.ts'
 
 export const importOsv: Command = {
@@ -32,7 +32,12 @@ ${operatorDetails}`,
   ],
   async run(terminal, options) {
     const covers = coveredBy(options)
-    const read = await readAll(options.path as readonly string[])
+    const known: ImportRecord[] = []
+    const { records, problems } = await readRecords(options.path, isOsv, (name, text, path) => {
+      const file = readOsv(name, text, /\.jsonl(?:\.gz)?$/.test(name), commitTimesOf(path))
+      for (const one of file.known) known.push(one)
+      return file
+    })
     const rules = {
       what: 'vulnerabilities',
       path: '/control/v1/vulnerabilities:import',
@@ -40,7 +45,6 @@ ${operatorDetails}`,
       member: 'vulnerabilities',
     }
     return withOperator(terminal, options, async (api) => {
-      const { records, known, problems } = read
       const refused = await sendKnown(api, known, { covers, wrong: problems.length })
       return sendRecords(terminal, options, api, rules, { records, problems: [...problems, ...refused] })
     })
@@ -92,21 +96,6 @@ async function sendKnown(
   const complete = covers.length > 0 && problems === 0
   await api.post('/control/v1/vulnerabilitySources:finish', { run, complete, error })
   return outcome.refused
-}
-
-async function readAll(paths: readonly string[]) {
-  const records: ImportRecord[] = []
-  const known: ImportRecord[] = []
-  const problems: Problem[] = []
-  for (const path of paths) {
-    for await (const { name, path: onDisk, text } of inputFiles(path, isOsv)) {
-      const file = readOsv(name, text, /\.jsonl(?:\.gz)?$/.test(name), commitTimesOf(onDisk))
-      for (const one of file.records) records.push(one)
-      for (const one of file.known) known.push(one)
-      problems.push(...file.problems)
-    }
-  }
-  return { records, known, problems }
 }
 
 function commitTimesOf(path: string): CommitTimes {

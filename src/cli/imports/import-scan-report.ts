@@ -2,20 +2,18 @@ import { readFile, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import type { ListScanReportsResponseJson, ScanReportJson } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { isDigest } from '#lib/digest.ts'
 import { apiReader, callerOptions } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
-import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { jsonText, plain } from '../framework/plain-text.ts'
-import { registryOf } from '../framework/session.ts'
-import { findImage, findTag, imageNameOf } from '../registry/image-names.ts'
+import { digestOf } from '../vulnerabilities/scanned-image.ts'
 
 const maxBytes = 32 * 2 ** 20
 const waitMs = 60_000
 const betweenMs = 250
-
-type Report = { id: string; state: string; reason?: string; message?: string; tool?: string; vulnerabilities?: number }
 
 export const importScanReport: Command = {
   details: `Reads the JSON of Grype or Trivy, CycloneDX with vulnerabilities, SARIF (only ids and severities), OpenVEX, or VEX in CSAF. The
@@ -36,7 +34,7 @@ Waits until the server has read the report. The exit code is 1 if the server can
     const { repo, digest } = await imageAt(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/scanReports`
     const packed = await promisify(gzip)(report)
-    const sent = (await api.call('POST', path, { report: packed.toString('base64') })) as unknown as Report
+    const sent = (await api.call('POST', path, { report: packed.toString('base64') })) as ScanReportJson
     const read = await readReport(api, path, sent)
     if (options.output === 'json') terminal.print(jsonText(read, 2))
     else terminal.print(plain(sentence(read)))
@@ -59,23 +57,15 @@ async function contentOf(file: string): Promise<Buffer> {
 }
 
 async function imageAt(api: ApiReader, ref: string): Promise<{ repo: string; digest: string }> {
-  const [name = '', given] = ref.split('@')
-  const { path, tag } = imageNameOf(name, registryOf(api.session))
-  const repo = await findImage(api, path)
-  if (given !== undefined) {
-    if (!isDigest(given)) throw usageError(`${given} is not a valid digest: give sha256: and 64 hex digits`)
-    return { repo, digest: given }
-  }
-  const wanted = tag ?? 'latest'
-  const digest = (await findTag(api, repo, wanted))?.digest
-  if (!digest) throw failure(`${path} has no tag ${wanted}\npinfold tags list ${path} lists its tags`)
-  return { repo, digest }
+  const [, given] = ref.split('@')
+  if (given === undefined || isDigest(given)) return digestOf(api, ref)
+  throw usageError(`${given} is not a valid digest: give sha256: and 64 hex digits`)
 }
 
 /** Waits until the server has processed the report, and returns it. If that takes too long, returns the report as it was sent. */
-async function readReport(api: ApiReader, path: string, sent: Report): Promise<Report> {
+async function readReport(api: ApiReader, path: string, sent: ScanReportJson): Promise<ScanReportJson> {
   for (const until = Date.now() + waitMs; Date.now() < until; await sleep(betweenMs)) {
-    const { reports = [] } = (await api.call('GET', path).catch(() => ({}))) as { reports?: Report[] }
+    const { reports = [] } = (await api.call('GET', path).catch(() => ({}))) as ListScanReportsResponseJson
     const now = reports.find(({ id }) => id === sent.id)
     // A caller may be allowed to send reports but not to see them.
     if (!now) return sent
@@ -84,7 +74,7 @@ async function readReport(api: ApiReader, path: string, sent: Report): Promise<R
   return sent
 }
 
-function sentence({ state, reason, message = '', tool = '', vulnerabilities = 0 }: Report): string {
+function sentence({ state, reason, message = '', tool = '', vulnerabilities = 0 }: ScanReportJson): string {
   if (state === 'waiting') return 'the report was received, and waits to be read'
   if (state === 'stated') return 'imported the VEX statements; pinfold vulnerabilities vex list lists them'
   if (state === 'read') return `imported ${vulnerabilities} vulnerabilities from ${tool || 'an unnamed scanner'}`

@@ -1,3 +1,4 @@
+import type { ImportTagHistoryResponseJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { exitCodes, failure } from '../framework/cli-error.ts'
 import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
@@ -6,10 +7,10 @@ import { jsonText, plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
 import { parseUserJson } from '../framework/user-files.ts'
 import { groupFor } from './import-advisories.ts'
-import { inputFiles } from './import-files.ts'
+import { inputFiles, isJson } from './import-files.ts'
 
 type History = { tag: string; deprecated: boolean; records: { time: string; digest: string }[] }
-type Counts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
+type Counts = Required<ImportTagHistoryResponseJson>
 type Summary = Counts & { images: number; imagesCreated: number; refused: { image: string; problem: string }[] }
 
 /**
@@ -122,9 +123,9 @@ function* requestsOf(histories: readonly History[]): Generator<History[]> {
 }
 
 async function repoOf(api: OperatorApi, group: string, name: string): Promise<{ uid: string; made: boolean }> {
-  const query = new URLSearchParams({ name, 'uidp.children_of': group })
-  const { repos = [] } = (await api.get(`/registry/v2/repos?${query}`)) as { repos?: { uid: string }[] }
-  if (repos[0]) return { uid: repos[0].uid, made: false }
+  const query = { name, 'uidp.children_of': group }
+  const { items } = await api.list<{ uid: string }>('/registry/v2/repos', 'repos', query, 1)
+  if (items[0]) return { uid: items[0].uid, made: false }
   const { uid } = await api.post(`/registry/v2/repos/${group}`, { name })
   return { uid: String(uid), made: true }
 }
@@ -132,7 +133,7 @@ async function repoOf(api: OperatorApi, group: string, name: string): Promise<{ 
 /** Tag histories by the name that the repository will have. */
 async function readHistories(path: string): Promise<Map<string, History[]>> {
   const images = new Map<string, History[]>()
-  for await (const { name: file, text } of inputFiles(path, (name) => /\.json(?:\.gz)?$/.test(name))) {
+  for await (const { name: file, text } of inputFiles(path, isJson)) {
     for (const [i, one] of tagsOf(file, text).entries()) {
       const { image, tag, listedAtEnd, history: given } = (one ?? {}) as Record<string, unknown>
       if (typeof image !== 'string' || typeof tag !== 'string' || !Array.isArray(given)) {

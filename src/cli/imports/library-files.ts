@@ -6,7 +6,7 @@ import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from 
 import { withoutMark } from '../framework/user-files.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 import { lineIn, linesOf } from './json-lines.ts'
-import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } from './library-record.ts'
+import { type LibraryRecord, type VersionFile, versionOf } from './library-record.ts'
 
 type LibraryFile = {
   records: ImportRecord[]
@@ -76,7 +76,7 @@ function readPython(one: Json, at: string): Read {
   return { record: { ecosystem: 'ECOSYSTEM_PYTHON', name, versions }, positions: versions.map((_, i) => i) }
 }
 
-function pythonVersion(one: Json, at: string): VersionRecord {
+function pythonVersion(one: Json, at: string): LibraryRecord['versions'][number] {
   const files = listAt(one.files ?? [], `${at}.files`).map((file, i): VersionFile => {
     const { size, uploadTime } = objectAt(file, `${at}.files[${i}]`)
     return { size: sizeAt(size, `${at}.files[${i}].size`), time: timeAt(uploadTime, `${at}.files[${i}].uploadTime`) }

@@ -1,26 +1,17 @@
+import type {
+  ImportedArtifactJson,
+  ImportedArtifactVersionJson,
+} from '#gen/pinfold/control/libraries/v1/artifacts_pb.ts'
 import type { Import } from './import-batches.ts'
 
-/** Library in the form that the server imports: ImportedArtifact of the API, in JSON. */
-export type LibraryRecord = {
-  ecosystem: 'ECOSYSTEM_JAVA' | 'ECOSYSTEM_PYTHON'
-  name: string
-  versions: readonly VersionRecord[]
-}
-
-export type VersionRecord = {
-  version: string
-  description?: string
-  sizeBytes?: string
-  remediated?: boolean
-  releaseTime?: string
-  changeTime?: string
-}
+/** Library in the form that the server imports. */
+export type LibraryRecord = Required<ImportedArtifactJson>
 
 /** One file of a version. If the size or the time is unknown, it is 0 or empty. */
 export type VersionFile = { size: number; time: string }
 
 /** Combines the properties of all files of a version. */
-export function versionOf(version: string, files: readonly VersionFile[]): VersionRecord {
+export function versionOf(version: string, files: readonly VersionFile[]): ImportedArtifactVersionJson {
   const size = files.reduce((sum, file) => sum + file.size, 0)
   const times = files
     .map(({ time }) => time)

@@ -2,22 +2,13 @@
 
 import { readOsv as readRecord } from '#sources/osv.ts'
 import { WrongRecord } from '#sources/values.ts'
+import { type Json, listAt, objectAt, WrongValue } from '../framework/json-values.ts'
 import { parseUserJson } from '../framework/user-files.ts'
 import { toRecord } from '../vulnerabilities/vulnerabilities-sync.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
 /** For each record id, the times of the first and the last commit of its file in the source repository. */
 export type CommitTimes = Record<string, { firstCommitTime?: string; lastCommitTime?: string } | undefined>
-
-class Wrong extends Error {
-  readonly field: string
-  constructor(field: string, description: string) {
-    super(description)
-    this.field = field
-  }
-}
-
-type Json = Record<string, unknown>
 
 /** Types of scores that the API has. Scores of other types, such as those of a distribution, are left out. */
 const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
@@ -42,8 +33,8 @@ export function readOsv(file: string, text: string, lines: boolean, times: Commi
       known.push({ ...toRecord(readRecord(one), ''), file, lineOf: () => line })
       records.push({ id: body.id, file, body, lineOf: () => line })
     } catch (error) {
-      if (!(error instanceof Wrong) && !(error instanceof WrongRecord)) throw error
-      const field = error instanceof Wrong ? error.field : ''
+      if (!(error instanceof WrongValue) && !(error instanceof WrongRecord)) throw error
+      const field = error instanceof WrongValue ? error.path : ''
       problems.push({ file, line, field, description: error.message })
     }
   }
@@ -52,17 +43,17 @@ export function readOsv(file: string, text: string, lines: boolean, times: Commi
 
 function parse(text: string): Json {
   try {
-    return objectOf(parseUserJson(text), 'record')
+    return objectAt(parseUserJson(text), 'record')
   } catch (error) {
-    if (error instanceof Wrong) throw error
-    throw new Wrong('', 'is not valid JSON')
+    if (error instanceof WrongValue) throw error
+    throw new WrongValue('', 'is not valid JSON')
   }
 }
 
 function bodyOf(record: Json, times: CommitTimes) {
   const id = textOf(record.id, 'id')
-  if (id === '') throw new Wrong('id', 'is required')
-  const affected = listOf(record.affected, 'affected').map((one, i) => objectOf(one, `affected[${i}]`))
+  if (id === '') throw new WrongValue('id', 'is required')
+  const affected = listOf(record.affected, 'affected').map((one, i) => objectAt(one, `affected[${i}]`))
   const known = Object.hasOwn(times, id) ? times[id] : undefined
   return {
     id,
@@ -85,13 +76,13 @@ function timeOf(member: string, given: string, instead: string | undefined): Jso
 }
 
 function referenceOf(value: unknown, path: string): Json {
-  const { type, url } = objectOf(value, path)
+  const { type, url } = objectAt(value, path)
   return { type: `TYPE_${textOf(type, `${path}.type`)}`, url: textOf(url, `${path}.url`) }
 }
 
 function scoresOf(value: unknown, path: string): Json[] {
   return listOf(value, path).flatMap((one, i) => {
-    const { type, score } = objectOf(one, `${path}[${i}]`)
+    const { type, score } = objectAt(one, `${path}[${i}]`)
     if (!scoreTypes.has(textOf(type, `${path}[${i}].type`))) return []
     return [{ type: `TYPE_${type}`, score: textOf(score, `${path}[${i}].score`) }]
   })
@@ -100,18 +91,9 @@ function scoresOf(value: unknown, path: string): Json[] {
 /** Returns empty text for a missing value. */
 function textOf(value: unknown, path: string): string {
   if (value === undefined) return ''
-  if (typeof value !== 'string') throw new Wrong(path, 'must be a string')
+  if (typeof value !== 'string') throw new WrongValue(path, 'must be a string')
   return value
 }
 
 /** Returns an empty list for a missing value and for null, since OSV files have both. */
-function listOf(value: unknown, path: string): unknown[] {
-  if (value === undefined || value === null) return []
-  if (!Array.isArray(value)) throw new Wrong(path, 'must be a list')
-  return value
-}
-
-function objectOf(value: unknown, path: string): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Wrong(path, 'must be an object')
-  return value as Json
-}
+const listOf = (value: unknown, path: string): readonly unknown[] => listAt(value ?? [], path)

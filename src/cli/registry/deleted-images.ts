@@ -1,10 +1,12 @@
 // Deleted repositories, which are found by their former path. The caller needs access to the audit log of the group.
+import type { DeletedRepoJson } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
 import { checkNamed } from '../framework/names.ts'
+import type { Item } from '../framework/outputs.ts'
 
-type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
+type DeletedRepo = Item & DeletedRepoJson
 
 /**
  * Finds the deleted repository that had this path. Returns `undefined` if the caller can see none. If repositories with this path

@@ -1,14 +1,16 @@
 // Search of images by the names that users pull.
 
+import type { RepoJson } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { chunks } from '#lib/chunks.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
-import { failure, usageError } from '../framework/cli-error.ts'
+import { type CliError, failure, usageError } from '../framework/cli-error.ts'
 import { NameNotFound } from '../framework/names.ts'
+import type { Named } from '../framework/outputs.ts'
 import { registryOf } from '../framework/session.ts'
 
-export type Repo = { uid: string; name: string; description: string; updateTime: string }
+export type Repo = Named & RepoJson
 type ImageName = { path: string; tag: string | undefined }
 
 /** Parts of an image name `[host/]acme/team/app[:tag]`. A uid may replace the path. */
@@ -90,6 +92,12 @@ export async function findImageIfVisible(api: ApiReader, path: string): Promise<
   )
 }
 
+/** Repository and tag of an image name. Throws CliError unless the caller can see exactly one such repository. */
+export async function imageNamed(api: ApiReader, name: unknown) {
+  const { path, tag } = imageNameOf(String(name), registryOf(api.session))
+  return { path, tag, repo: await findImage(api, path) }
+}
+
 /** Query for all tags, including tags that lists hide by default. */
 export const everyTag = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
 
@@ -101,4 +109,8 @@ export async function findTag<T extends { digest?: string }>(
 ): Promise<T | undefined> {
   const query = { 'uidp.children_of': repo, name, ...everyTag }
   return (await api.list<T>('/registry/v2/tags', 'tags', query, 1)).items[0]
+}
+
+export function noTag(path: string, tag: string): CliError {
+  return failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
 }

@@ -1,12 +1,8 @@
 // Shared options of the commands for images.
 import { isDigest } from '#lib/digest.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
-import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
-import type { Options } from '../framework/command.ts'
-import { keyOf } from '../framework/command.ts'
-import { registryOf } from '../framework/session.ts'
-import { findImage, imageNameOf } from './image-names.ts'
+import { keyOf, type Options } from '../framework/command.ts'
 
 /** Reads an image pinned by digest. `acme/app@sha256:…` has the same meaning as `acme/app` with `--digest`. */
 export function withDigest(options: Options): Options {
@@ -18,12 +14,6 @@ export function withDigest(options: Options): Options {
   }
   // If a name has a tag and a digest, the digest selects the image and the tag is ignored.
   return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
-}
-
-/** Repository and tag of the image that the argument names. */
-export async function imageOf(api: ApiReader, { image }: Options) {
-  const { path, tag } = imageNameOf(String(image), registryOf(api.session))
-  return { path, tag, repo: await findImage(api, path) }
 }
 
 const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

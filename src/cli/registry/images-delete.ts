@@ -4,8 +4,7 @@ import { type CliError, failure, usageError } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { plain, size } from '../framework/plain-text.ts'
 import { allowMissingOption, unlessMissing } from '../framework/verbs.ts'
-import { everyTag } from './image-names.ts'
-import { imageOf } from './image-options.ts'
+import { everyTag, imageNamed } from './image-names.ts'
 
 export const imagesDelete: Command = {
   details: `Shows the tags and the size of the repository, and asks for confirmation. Without a terminal, --yes is required unless the
@@ -20,7 +19,7 @@ To delete one tag: pinfold tags delete acme/team/app:1.0.`,
   async run(terminal, options) {
     return unlessMissing(terminal, options, async () => {
       const api = await apiReader(terminal, options)
-      const { path, tag, repo } = await imageOf(api, options)
+      const { path, tag, repo } = await imageNamed(api, options.image)
       if (tag !== undefined) throw deletesRepository(path, tag)
       const held = options.yes === true ? '' : await heldBy(api, repo)
       if (held) await confirm(terminal, path, held)

@@ -1,26 +1,17 @@
+import type { TagHistoryRecordJson, ToldTagHistoryRecordJson } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure, usageError } from '../framework/cli-error.ts'
 import { type Options, outputOption, type Terminal } from '../framework/command.ts'
 import { limitOf, limitOption } from '../framework/list-command.ts'
+import type { Row } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 import { findDeletedImage } from './deleted-images.ts'
 import { findImageIfVisible, imageNameOf } from './image-names.ts'
 import { timeOf, withDigest } from './image-options.ts'
 
-type Moved = {
-  tag: string
-  time: string
-  endTime?: string
-  event: string
-  digest: string
-  actor?: string
-  actorName?: string
-  source?: string
-  checkedBefore?: string
-  url?: string
-  path?: string
-}
+/** Record of the tag history, or of the history that an upstream reports. */
+type Moved = TagHistoryRecordJson & ToldTagHistoryRecordJson
 
 export const imagesHistory = apiCommand({
   details: `Shows the updates of a tag, newest first, with the time at which the server received them. Without a tag, shows the tag latest;
@@ -73,7 +64,7 @@ the audit log of its organization or folder.`,
       const told = `the upstream of ${path} has reported no such history\npinfold mirrors create ${path} shows its upstream`
       throw failure(options.told === true ? told : neverWas(path, about, options.digest))
     }
-    const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
+    const newest = about === undefined ? [...items].sort((a, b) => (a.time! < b.time! ? 1 : -1)) : items
     return { json: newest, head: head(options), rows: newest.map(rowOf(options)), more: more && !asOf }
   },
 })
@@ -127,8 +118,8 @@ const head = ({ digest, allTags }: Options): string[] =>
     ? ['TIME', ...(allTags ? ['TAG'] : []), 'EVENT', 'DIGEST', 'BY']
     : ['TAG', 'EVENT', 'FROM', 'UNTIL']
 
-function rowOf({ digest, allTags, told }: Options): (record: Moved) => string[] {
-  const word = (text: string) => text.slice(text.indexOf('_') + 1).toLowerCase()
+function rowOf({ digest, allTags, told }: Options): (record: Moved) => Row {
+  const word = (text = '') => text.slice(text.indexOf('_') + 1).toLowerCase()
   if (digest === undefined) {
     return (record) => [
       record.time,
@@ -146,7 +137,7 @@ function rowOf({ digest, allTags, told }: Options): (record: Moved) => string[] 
   ]
 }
 
-function moverOf({ source = '', actor = '', actorName, checkedBefore }: Moved, word: (text: string) => string): string {
+function moverOf({ source, actor = '', actorName, checkedBefore }: Moved, word: (text?: string) => string): string {
   if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}`
   // The upstream changed the tag after the previous check and before this one.
   return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first check'}`

@@ -1,22 +1,12 @@
+import type { ResolveTagResponseJson } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { outputOption, type Terminal } from '../framework/command.ts'
 import { findIdentity } from '../framework/names.ts'
 import { plain, table } from '../framework/plain-text.ts'
-import { imageOf, timeOf } from './image-options.ts'
+import { imageNamed } from './image-names.ts'
+import { timeOf } from './image-options.ts'
 import { pullRuleNamed } from './pull-rules.ts'
-
-type Assignment = { digest: string; assignTime: string; imported?: boolean }
-type Skipped = Assignment & { reason: string; eligibleTime?: string }
-type Resolved = {
-  chosen?: Assignment
-  latest?: Assignment
-  reason?: string
-  deleteTime?: string
-  skipped?: Skipped[]
-  next?: Skipped
-  rule?: { uid: string; name?: string; mode: string; refuses?: boolean }
-}
 
 const reasons: Record<string, string> = {
   'no tag': 'the tag did not exist',
@@ -54,7 +44,7 @@ The exit code is 1 if there is no such digest, or if a cooldown policy denies th
     )
   },
   async run(api, options, terminal) {
-    const { repo, tag = 'latest', path } = await imageOf(api, options)
+    const { repo, tag = 'latest', path } = await imageNamed(api, options.image)
     const query = new URLSearchParams()
     for (const [name, value] of [
       ['at', timeOf(options, '--at')],
@@ -66,7 +56,7 @@ The exit code is 1 if there is no such digest, or if a cooldown policy denies th
       if (value !== undefined) query.set(name, String(value))
     }
     const where = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(tag)}?${query}`
-    const found = (await api.call('GET', where)) as Resolved
+    const found = (await api.call('GET', where)) as ResolveTagResponseJson
     if (options.output !== 'json') printResolution(terminal, `${path}:${tag}`, found)
     const code = found.chosen && !found.rule?.refuses ? exitCodes.ok : exitCodes.failed
     return options.output === 'json' ? { json: found, code } : { code }
@@ -76,7 +66,7 @@ The exit code is 1 if there is no such digest, or if a cooldown policy denies th
 function printResolution(
   terminal: Terminal,
   name: string,
-  { chosen, reason = '', deleteTime, skipped = [], next, rule }: Resolved,
+  { chosen, reason = '', deleteTime, skipped = [], next, rule }: ResolveTagResponseJson,
 ): void {
   if (chosen) {
     const imported = chosen.imported ? ' (imported)' : ''
@@ -86,11 +76,11 @@ function printResolution(
     terminal.print(plain(`${name} has no digest: ${reasons[reason] ?? reason}${when}`))
   }
   if (rule) {
-    const [called, mode] = [rule.name || rule.uid, rule.mode.toLowerCase().replace('_', '-')]
+    const [called, mode] = [rule.name || rule.uid, rule.mode!.toLowerCase().replace('_', '-')]
     terminal.print(plain(`cooldown policy ${called} (${mode})${rule.refuses ? ' denies pulls of this tag now' : ''}`))
   }
   if (next) terminal.print(plain(`next: ${next.digest}, from ${next.eligibleTime}`))
   if (skipped.length === 0) return
-  const rows = skipped.map((one) => [one.assignTime, one.digest, one.reason, one.eligibleTime ?? ''])
+  const rows = skipped.map((one) => [one.assignTime, one.digest, one.reason, one.eligibleTime])
   for (const line of table([['ASSIGNED (SKIPPED)', 'DIGEST', 'WHY', 'UNTIL'], ...rows])) terminal.print(line)
 }

@@ -1,16 +1,21 @@
 // Commands that list images, their referrers and their pulls.
+import type {
+  DigestPullerJson,
+  DigestPullsJson,
+  ReferrerJson,
+  UnpulledDigestJson,
+} from '#gen/pinfold/control/registry/v1/digests_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
-import { failure } from '../framework/cli-error.ts'
 import { type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { findIdentity, groupOf, namesOf } from '../framework/names.ts'
-import { type Item, listFormats, outputOf, printList, type View, v1 } from '../framework/outputs.ts'
+import { listFormats, outputOf, printList, type View, v1 } from '../framework/outputs.ts'
 import { registryOf } from '../framework/session.ts'
-import { pathsOf, type Repo } from './image-names.ts'
-import { imageOf, withDigest } from './image-options.ts'
+import { imageNamed, noTag, pathsOf, type Repo } from './image-names.ts'
+import { withDigest } from './image-options.ts'
 
-type Image = Repo & Item & { image: string }
+type Image = Repo & { image: string }
 
 const view: View<Image> = {
   word: 'IMAGE',
@@ -42,7 +47,7 @@ export const imagesList = listCommand({
     const paths = await pathsOf(api, items)
     const images = items.map((repo) => ({ ...repo, image: `${registryOf(api.session)}/${paths.get(repo.uid)}` }))
     const shown = api.isOrdered ? images : images.sort((a, b) => (a.image < b.image ? -1 : 1))
-    printList(terminal, options.output, view, shown, await namesOf(api, [], []))
+    printList(terminal, options.output, view, shown, await namesOf(api, {}))
     return { more }
   },
 })
@@ -53,18 +58,15 @@ const image = {
 }
 const digestOption = { flags: '--digest <digest>', summary: 'Digest of the image, instead of a tag: sha256:…' }
 
-type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
-type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
-
 /** Digest of the image in the options, and the API path of the image. */
 async function digestOf(api: ApiReader, asked: Options) {
   const options = withDigest(asked)
-  const { path, repo, tag = 'latest' } = await imageOf(api, options)
+  const { path, repo, tag = 'latest' } = await imageNamed(api, options.image)
   const given = options.digest as string | undefined
   const where = `/registry/v2/repos/${repo}`
   const resolved = given ? {} : await api.call('GET', `${where}/resolvedTags/${encodeURIComponent(tag)}`)
   const digest = given ?? (resolved as { chosen?: { digest: string } }).chosen?.digest
-  if (digest === undefined) throw failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
+  if (digest === undefined) throw noTag(path, tag)
   return `${where}/digests/${encodeURIComponent(digest)}`
 }
 
@@ -73,8 +75,8 @@ export const imagesReferrers = listCommand({
   options: [digestOption, outputOption],
   async run(api, options) {
     const at = await digestOf(api, options)
-    const { items, more } = await api.selected<Referrer>(`${at}/referrers`, 'referrers', {})
-    const rows = items.map((one) => [one.digest, one.artifactType ?? '', one.mediaType ?? '', one.size ?? '0'])
+    const { items, more } = await api.selected<ReferrerJson>(`${at}/referrers`, 'referrers', {})
+    const rows = items.map((one) => [one.digest, one.artifactType, one.mediaType, one.size ?? '0'])
     return { json: { items }, head: ['DIGEST', 'ARTIFACT TYPE', 'MEDIA TYPE', 'BYTES'], rows, more }
   },
 })
@@ -84,28 +86,16 @@ export const imagesPulls = apiCommand({
   options: [digestOption, outputOption],
   async run(api, options, { say }) {
     const at = await digestOf(api, options)
-    const found = (await api.call('GET', `${at}/pulls`)) as { lastTime?: string; pullers?: Puller[] }
+    const found = (await api.call('GET', `${at}/pulls`)) as DigestPullsJson
     const rows = (found.pullers ?? []).map((one) => [one.lastTime, nameOf(one), one.gets ?? '0', one.checks ?? '0'])
     if (rows.length === 0) say(`pinfold: no identities are recorded; last recorded pull: ${found.lastTime ?? 'none'}`)
     return { json: found, head: ['LAST', 'BY', 'PULLS', 'HEAD REQUESTS'], rows }
   },
 })
 
-function nameOf({ caller = '', callerName = '' }: Pick<Puller, 'caller' | 'callerName'>): string {
+function nameOf({ caller = '', callerName = '' }: Pick<DigestPullerJson, 'caller' | 'callerName'>): string {
   if (caller === '') return 'not signed in'
   return caller === '*' ? 'other callers' : callerName || caller
-}
-
-type Unpulled = {
-  digest: string
-  tags?: string[]
-  lastPullTime?: string
-  lastPuller?: string
-  lastPullerName?: string
-  partOf?: string
-  keptBy?: string
-  keptUntil?: string
-  safe?: boolean
 }
 
 export const imagesUnpulled = listCommand({
@@ -123,24 +113,24 @@ SAFE is "yes" if nothing protects the manifest from deletion and no index of the
     outputOption,
   ],
   async run(api, options) {
-    const { repo } = await imageOf(api, { image: options.repository })
+    const { repo } = await imageNamed(api, options.repository)
     const given = (options.except ?? []) as readonly string[]
     const except = await Promise.all(given.map(async (one) => findIdentity(api, one)))
     const query = { days: options.days as string | undefined, except }
     const path = `/registry/v2/repos/${repo}/unpulled`
-    const { items, more } = await api.selected<Unpulled>(path, 'digests', query)
+    const { items, more } = await api.selected<UnpulledDigestJson>(path, 'digests', query)
     const rows = items.map((one) => [
       one.digest,
       (one.tags ?? []).join(' '),
-      one.lastPullTime ?? '',
-      one.lastPullTime ? nameOf({ caller: one.lastPuller ?? '', callerName: one.lastPullerName ?? '' }) : '',
+      one.lastPullTime,
+      one.lastPullTime && nameOf({ caller: one.lastPuller ?? '', callerName: one.lastPullerName ?? '' }),
       one.safe ? 'yes' : whyNot(one),
     ])
     return { json: { items }, head: ['DIGEST', 'TAGS', 'LAST PULL', 'BY', 'SAFE'], rows, more }
   },
 })
 
-function whyNot({ partOf = '', keptBy = '', keptUntil }: Unpulled): string {
+function whyNot({ partOf = '', keptBy, keptUntil }: UnpulledDigestJson): string {
   if (partOf !== '') return `no: part of ${partOf}`
-  return `no: ${keptBy}${keptUntil === undefined ? '' : ` until ${keptUntil}`}`
+  return `no: ${keptBy ?? ''}${keptUntil === undefined ? '' : ` until ${keptUntil}`}`
 }

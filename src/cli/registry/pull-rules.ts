@@ -1,21 +1,12 @@
 // Commands for cooldown policies, which set a minimum age for the tags that some identities can pull.
+import type { PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Commands, Options } from '../framework/command.ts'
-import { actorsOf, findIdentity, groupOf, namesOf } from '../framework/names.ts'
+import { findIdentity, groupOf, namesOf } from '../framework/names.ts'
+import type { Row } from '../framework/plain-text.ts'
 import type { Field } from '../framework/verbs.ts'
 import { exceptionCommands, ruleCommands, ruleNamed } from './rules.ts'
-
-type Rule = {
-  uid: string
-  name: string
-  tags: string[]
-  exceptTags: string[]
-  identities: string[]
-  belowGroup: string
-  minAge: string
-  mode: string
-}
 
 const kind = {
   path: '/registry/v2/pullRules',
@@ -77,7 +68,7 @@ const fields: readonly Field[] = [
 ]
 
 export const pullRules: Commands = {
-  ...ruleCommands<Rule>({
+  ...ruleCommands<PullRuleJson>({
     ...kind,
     word: 'cooldown policy',
     fields,
@@ -105,22 +96,17 @@ function checkRule({ minAge, identities, below }: Options): void {
   }
 }
 
-async function rows(api: ApiReader, rules: readonly Rule[]): Promise<string[][]> {
-  const groups = await namesOf(
-    api,
-    rules.map(({ belowGroup }) => belowGroup),
-    [],
-  )
-  const actors = await actorsOf(
-    api,
-    rules.flatMap(({ identities }) => identities),
-  )
-  return rules.map(({ uid, name, minAge, mode, tags, exceptTags, belowGroup, identities }) => [
+async function rows(api: ApiReader, rules: readonly PullRuleJson[]): Promise<Row[]> {
+  const names = await namesOf(api, {
+    groups: rules.map(({ belowGroup = '' }) => belowGroup),
+    identities: rules.flatMap(({ identities = [] }) => identities),
+  })
+  return rules.map(({ uid, name, minAge, mode, tags = [], exceptTags = [], belowGroup, identities = [] }) => [
     uid,
     name,
     minAge,
-    mode.toLowerCase().replace('_', '-'),
+    mode?.toLowerCase().replace('_', '-'),
     [...tags, ...exceptTags.map((tag) => `not ${tag}`)].join(' '),
-    belowGroup ? groups.path(belowGroup) : identities.map((one) => actors.get(one) ?? one).join(' '),
+    belowGroup ? names.path(belowGroup) : identities.map(names.of).join(' '),
   ])
 }

@@ -65,21 +65,7 @@ const create: Command = {
   ],
   async run(terminal, options) {
     const made = await createPullToken(terminal, options)
-    if (options.output === 'json') {
-      terminal.print(jsonText(made, 2))
-      return exitCodes.ok
-    }
-    if (options.output === 'env') {
-      for (const line of tokenLines(made)) terminal.print(line)
-      return exitCodes.ok
-    }
-    const rows = [
-      ['registry', made.registry],
-      ['user', made.user],
-      ['expires', made.expiry],
-    ]
-    for (const line of table(rows)) terminal.print(line)
-    terminal.print(`password  ${made.password}`)
+    printPassword(terminal, options, made, made)
     return exitCodes.ok
   },
 }
@@ -220,12 +206,22 @@ function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | 
 }
 
 /**
- * Shell lines that set the user name and the password for the registry. They do not set PINFOLD_TOKEN, which is the token for the
- * API.
+ * Prints a new password for the registry. The shell lines do not set PINFOLD_TOKEN, which is the token for the API. `json` is the
+ * result for programs.
  */
-export function tokenLines({ user, password }: { user: string; password: string }): string[] {
-  return [
-    `export PINFOLD_OCI_IDENTITY_ID=${shellWord(visible(user))}`,
-    `export PINFOLD_OCI_TOKEN=${shellWord(visible(password))}`,
-  ]
+export function printPassword(
+  { print }: Terminal,
+  { output }: Options,
+  { registry, user, password, expiry }: Omit<PullToken, 'identity'>,
+  json: object,
+): void {
+  if (output === 'json') print(jsonText(json, 2))
+  else if (output === 'env') {
+    print(`export PINFOLD_OCI_IDENTITY_ID=${shellWord(visible(user))}`)
+    print(`export PINFOLD_OCI_TOKEN=${shellWord(visible(password))}`)
+  } else {
+    const rows = Object.entries({ registry, user, expires: expiry })
+    for (const line of table(rows)) print(line)
+    print(`password  ${password}`)
+  }
 }

@@ -1,5 +1,6 @@
 // Commands for push tokens: passwords for the registry that act as their creator, for a laptop or a cron job.
 import { hostname } from 'node:os'
+import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { Body } from '../framework/api-client.ts'
 import { apiCommand, apiReader, callerOptions, parentOf as groupFrom } from '../framework/api-pages.ts'
@@ -8,24 +9,12 @@ import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { groupOf, namesOf } from '../framework/names.ts'
-import { jsonText, plain, table } from '../framework/plain-text.ts'
+import { plain } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
-import { findImage, imageNameOf } from './image-names.ts'
-import { tokenLines, tokenOutput } from './pull-token.ts'
+import { imageNamed } from './image-names.ts'
+import { printPassword, tokenOutput } from './pull-token.ts'
 
-type PushToken = {
-  uid: string
-  identityUid: string
-  userName: string
-  name: string
-  group: string
-  repoUids?: readonly string[]
-  push?: boolean
-  createTime: string
-  expireTime: string
-  lastUsedTime?: string
-  lastUsedFrom?: string
-}
+type PushToken = PushTokenJson & { userName: string; group: string; expireTime: string }
 
 const base = '/control/v1/pushTokens'
 const ofGroup = '/control/v1/groupPushTokens'
@@ -60,24 +49,11 @@ push token stops working within a second.`,
     const asked = { name, push: options.push === true, repoUids, ttl }
     const { pushToken, secret } = (await api.call('POST', `${base}/${group}`, asked)) as Body & { pushToken: PushToken }
     const registry = registryOf(api.session)
-    if (options.output === 'json') {
-      terminal.print(jsonText({ ...shown(pushToken), registry, password: secret }, 2))
-      return exitCodes.ok
-    }
-    if (options.output === 'env') {
-      for (const line of tokenLines({ user: pushToken.userName, password: String(secret) })) terminal.print(line)
-      return exitCodes.ok
-    }
-    const rows = [
-      ['registry', registry],
-      ['user', pushToken.userName],
-      ['expires', pushToken.expireTime],
-    ]
-    for (const line of table(rows)) terminal.print(line)
-    terminal.print(`password  ${secret}`)
-    terminal.say(
-      `the password is not shown again; to sign in: docker login --username ${pushToken.userName} ${registry}`,
-    )
+    const { userName: user, expireTime: expiry } = pushToken
+    const password = String(secret)
+    printPassword(terminal, options, { registry, user, password, expiry }, { ...shown(pushToken), registry, password })
+    if (options.output !== 'json' && options.output !== 'env')
+      terminal.say(`the password is not shown again; to sign in: docker login --username ${user} ${registry}`)
     return exitCodes.ok
   },
 }
@@ -97,14 +73,10 @@ const list = listCommand({
     const path = await pathOf(api, options)
     const { items: found, more } = await api.selected<PushToken>(path, 'pushTokens', {}, keep)
     if (options.output === 'json') return { json: { items: found.map(shown) }, more }
-    const names = await namesOf(
-      api,
-      found.map(({ group }) => group),
-      [],
-    )
+    const names = await namesOf(api, { groups: found.map(({ group }) => group) })
     const rows = found.map((one) => [
       one.userName,
-      plain(one.name),
+      one.name,
       one.push ? 'push' : 'pull',
       reach(one, names.path(one.group)),
       one.expireTime <= now ? 'expired' : one.expireTime,
@@ -166,10 +138,8 @@ function reach({ repoUids = [] }: PushToken, path: string): string {
 }
 
 async function reposOf(api: ApiReader, { repo }: Options): Promise<string[]> {
-  const registry = registryOf(api.session)
   const uids: string[] = []
-  for (const text of (repo ?? []) as readonly string[])
-    uids.push(await findImage(api, imageNameOf(text, registry).path))
+  for (const name of (repo ?? []) as readonly string[]) uids.push((await imageNamed(api, name)).repo)
   return uids
 }
 

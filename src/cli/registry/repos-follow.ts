@@ -1,4 +1,5 @@
 // Mirrors: repositories that copy the tags of a repository of another registry.
+import type { FollowJson } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'
@@ -8,36 +9,11 @@ import { type Commands, type Options, outputOption } from '../framework/command.
 import { listCommand } from '../framework/list-command.ts'
 import { groupAbove, groupOf, namesOf } from '../framework/names.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
-import { registryOf } from '../framework/session.ts'
-import { findImage, imageNameOf, pathsOf, type Repo } from './image-names.ts'
+import type { Row } from '../framework/plain-text.ts'
+import { imageNamed, pathsOf, type Repo } from './image-names.ts'
 import { upstream } from './upstreams.ts'
 
-type Follow = {
-  repoUid: string
-  upstreamUid: string
-  path: string
-  mode: string
-  tags?: string[]
-  platforms?: string[]
-  interval: string
-  state?: string
-  problem?: string
-  tagCount?: number
-  waitingCount?: number
-  fetchProblem?: string
-  history?: string
-  historyWaitingCount?: number
-  historyProblem?: string
-  stateTime: string
-  dueTime: string
-}
-
 const repository = { name: '<repository>', summary: 'Repository: ORG/NAME, ORG/FOLDER/NAME or a uid' }
-
-async function repoOf(api: ApiReader, options: Options) {
-  const { path } = imageNameOf(String(options.repository), registryOf(api.session))
-  return { path, repo: await findImage(api, path) }
-}
 
 const follow = apiCommand({
   details: `With --upstream and --path, turns the repository into a mirror. The server checks the tags of the upstream repository on a schedule,
@@ -76,7 +52,7 @@ Without them, shows the settings and the state of the mirror.`,
   check: checkUpstream,
   async run(api, options) {
     const { upstream: named, path: there, mode, tag, platform, interval, staleFor } = options
-    const { path, repo } = await repoOf(api, options)
+    const { path, repo } = await imageNamed(api, options.repository)
     const at = `/registry/v2/repos/${repo}/follow`
     if (named !== undefined) {
       const body = {
@@ -91,8 +67,8 @@ Without them, shows the settings and the state of the mirror.`,
       await api.call('POST', at, body)
     }
     const shown = options.check === true ? api.call('POST', `${at}:check`, {}) : api.call('GET', at)
-    const found = (await shown.catch(followsNothing(path))) as Follow
-    return { json: found, rows: rowsOf(path, found, await upstreamName(api, found.upstreamUid)) }
+    const found = (await shown.catch(followsNothing(path))) as FollowJson
+    return { json: found, rows: rowsOf(path, found, await upstreamName(api, found.upstreamUid!)) }
   },
 })
 
@@ -107,7 +83,7 @@ const unfollow = apiCommand({
   arguments: [repository],
   options: [yesOption],
   async run(api, options, terminal) {
-    const { path, repo } = await repoOf(api, options)
+    const { path, repo } = await imageNamed(api, options.repository)
     await confirm(terminal, options.yes, `stop mirroring ${path}; its tags and their history remain`)
     await api.call('DELETE', `/registry/v2/repos/${repo}/follow`).catch(followsNothing(path))
     terminal.say(`${path} is no longer a mirror`)
@@ -126,26 +102,25 @@ const following = listCommand({
   ],
   async run(api, options) {
     const at = `/registry/v2/follows/${await groupOf(api, String(options.in))}`
-    const { items, more } = await api.selected<Follow>(at, 'follows', {})
-    const repos = items.map(({ repoUid }) => ({ uid: repoUid, name: repoUid.slice(repoUid.lastIndexOf('/') + 1) }))
-    const uids = repos.map(({ uid }) => uid)
+    const { items, more } = await api.selected<FollowJson>(at, 'follows', {})
+    const uids = items.map(({ repoUid = '' }) => repoUid)
     const named =
       uids.length === 0 ? [] : (await api.list<Repo>('/registry/v2/repos', 'repos', { 'uidp.ids': uids })).items
     const paths = await pathsOf(api, named)
     const rows = items.map((one) => [
-      paths.get(one.repoUid) ?? one.repoUid,
+      paths.get(one.repoUid!) ?? one.repoUid,
       wordOf(one.mode),
       one.path,
       String(one.tagCount ?? 0),
       wordOf(one.state ?? 'STATE_WAITING'),
-      one.problem ?? '',
+      one.problem,
     ])
     const head = ['REPOSITORY', 'MODE', 'UPSTREAM PATH', 'TAGS', 'STATE', 'PROBLEM']
     return { json: { items }, head, rows, more }
   },
 })
 
-const wordOf = (text: string): string =>
+const wordOf = (text = ''): string =>
   text
     .slice(text.indexOf('_') + 1)
     .toLowerCase()
@@ -165,7 +140,8 @@ function followsNothing(path: string): (error: unknown) => never {
 async function upstreamName(api: ApiReader, uid: string): Promise<string> {
   const { items } = await api.list<{ uid: string; name: string }>(upstream.path, upstream.member, { 'uidp.ids': [uid] })
   const [found] = items
-  return found ? `${(await namesOf(api, [groupAbove(uid)], [])).path(groupAbove(uid))}/${found.name}` : uid
+  const group = groupAbove(uid)
+  return found ? `${(await namesOf(api, { groups: [group] })).path(group)}/${found.name}` : uid
 }
 
 /** Duration in the form that the options accept. */
@@ -187,30 +163,30 @@ const histories: Record<string, string> = {
   HISTORY_NONE: 'not reported',
 }
 
-function historyOf({ history = '', historyWaitingCount = 0 }: Follow): string {
+function historyOf({ history, historyWaitingCount = 0 }: FollowJson): string {
   const waiting = historyWaitingCount === 0 ? '' : `${historyWaitingCount} tags still to read`
-  return [histories[history] ?? '', waiting].filter((text) => text !== '').join(', ')
+  return [histories[history ?? ''] ?? '', waiting].filter((text) => text !== '').join(', ')
 }
 
 /** Omits rows without a value. */
-function rowsOf(path: string, follow: Follow, named: string): string[][] {
+function rowsOf(path: string, follow: FollowJson, named: string): Row[] {
   return [
     ['repository', path],
     ['upstream', named],
     ['upstream path', follow.path],
     ['mode', wordOf(follow.mode)],
     ['tags', follow.tags?.join(' ') || 'all'],
-    ['platforms', follow.platforms?.join(' ') ?? ''],
-    ['interval', spanOf(follow.interval)],
+    ['platforms', follow.platforms?.join(' ')],
+    ['interval', spanOf(follow.interval!)],
     ['tags checked', String(follow.tagCount ?? 0)],
     ['state', `${wordOf(follow.state ?? 'STATE_WAITING')} since ${follow.stateTime}`],
-    ['problem', follow.problem ?? ''],
+    ['problem', follow.problem],
     ['waiting copies', follow.waitingCount ? String(follow.waitingCount) : ''],
-    ['copy problem', follow.fetchProblem ?? ''],
+    ['copy problem', follow.fetchProblem],
     ['upstream history', historyOf(follow)],
-    ['history problem', follow.historyProblem ?? ''],
+    ['history problem', follow.historyProblem],
     ['next check', follow.dueTime],
-  ].filter(([, value]) => value !== '')
+  ].filter(([, value]) => value)
 }
 
 export const mirrorCommands: Commands = { create: follow, list: following, delete: unfollow }

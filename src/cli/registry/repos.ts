@@ -4,18 +4,10 @@ import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Commands } from '../framework/command.ts'
 import { groupAbove, groupOf } from '../framework/names.ts'
-import { type Item, oneFormats, outputOf, v1 } from '../framework/outputs.ts'
+import { oneFormats, outputOf, v1 } from '../framework/outputs.ts'
 import { registryOf } from '../framework/session.ts'
 import { bodyOf, describeOf, type Field, listOf, type Resource, shownOne, updateOf } from '../framework/verbs.ts'
-import { findImage, imageNameOf } from './image-names.ts'
-
-type Repo = Item & {
-  name: string
-  description?: string
-  createTime?: string
-  updateTime?: string
-  catalogTier?: string
-}
+import { imageNamed, imageNameOf, type Repo } from './image-names.ts'
 
 const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL']
 const fields: readonly Field[] = [
@@ -37,14 +29,14 @@ const repo: Resource<Repo> = {
   fields,
   columns: {
     REPOSITORY: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
-    UPDATED: ({ updateTime = '' }) => updateTime,
-    DESCRIPTION: ({ description = '' }) => description,
+    UPDATED: ({ updateTime }) => updateTime,
+    DESCRIPTION: ({ description }) => description,
   },
-  more: { UID: ({ uid }) => uid, CREATED: ({ createTime = '' }) => createTime },
+  more: { UID: ({ uid }) => uid, CREATED: ({ createTime }) => createTime },
   label: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
   at: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,
   json: v1(),
-  find: (api, given) => findImage(api, imageNameOf(given, registryOf(api.session)).path),
+  find: async (api, given) => (await imageNamed(api, given)).repo,
   parent: groupOf,
   mentions: ({ uid }) => ({ groups: [groupAbove(uid)] }),
   filters: [

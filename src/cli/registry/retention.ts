@@ -1,4 +1,5 @@
 // Commands for retention policies, tag protection rules, legal holds and quarantine.
+import type { HoldJson, RetentionRuleJson, TagRuleJson } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { Command, Commands, OptionSpec } from '../framework/command.ts'
 import { findIdentity, groupAbove } from '../framework/names.ts'
@@ -45,17 +46,6 @@ const common = {
   at: (item: Item & { name?: string }, names: Names) => `${where(item, names)}/${item.name || item.uid}`,
 } as const
 
-type Rule = Item & {
-  name?: string
-  tags?: string[]
-  exceptTags?: string[]
-  keepDaysAfter?: number
-  keepLast?: number
-  forever?: boolean
-  untaggedDays?: number
-  mode: string
-}
-
 const ruleKind = {
   path: '/registry/v2/retentionRules',
   member: 'retentionRules',
@@ -63,7 +53,7 @@ const ruleKind = {
   list: 'pinfold policies retention list',
 } as const
 
-const rule: Resource<Rule> = {
+const rule: Resource<Item & RetentionRuleJson> = {
   ...common,
   ...ruleKind,
   find: ruleNamed(ruleKind),
@@ -96,17 +86,17 @@ const rule: Resource<Rule> = {
   ],
   columns: {
     UID: ({ uid }) => uid,
-    NAME: ({ name = '' }) => name,
+    NAME: ({ name }) => name,
     WHERE: where,
     TAGS: ({ tags = [] }) => tags.join(' '),
-    MODE: ({ mode }) => mode.toLowerCase().replace('_', '-'),
+    MODE: ({ mode }) => mode?.toLowerCase().replace('_', '-'),
     KEEPS: keeps,
   },
   more: { EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' ') },
-  label: ({ uid, name = '' }) => name || uid,
+  label: ({ uid, name }) => name || uid,
 }
 
-function keeps({ forever, keepDaysAfter, keepLast, untaggedDays }: Rule): string {
+function keeps({ forever, keepDaysAfter, keepLast, untaggedDays }: RetentionRuleJson): string {
   const parts = [
     forever && 'forever',
     keepDaysAfter && `${keepDaysAfter} days`,
@@ -116,15 +106,6 @@ function keeps({ forever, keepDaysAfter, keepLast, untaggedDays }: Rule): string
   return parts.filter(Boolean).join(', ')
 }
 
-type TagRule = Item & {
-  name?: string
-  tags?: string[]
-  exceptTags?: string[]
-  immutable?: boolean
-  movers?: string[]
-  keepListed?: boolean
-}
-
 const tagRuleKind = {
   path: '/registry/v2/tagRules',
   member: 'tagRules',
@@ -132,7 +113,7 @@ const tagRuleKind = {
   list: 'pinfold policies tag-protection list',
 } as const
 
-const tagRule: Resource<TagRule> = {
+const tagRule: Resource<Item & TagRuleJson> = {
   ...common,
   ...tagRuleKind,
   find: ruleNamed(tagRuleKind),
@@ -154,7 +135,7 @@ const tagRule: Resource<TagRule> = {
   ],
   columns: {
     UID: ({ uid }) => uid,
-    NAME: ({ name = '' }) => name,
+    NAME: ({ name }) => name,
     WHERE: where,
     TAGS: ({ tags = [] }) => tags.join(' '),
     IMMUTABLE: ({ immutable = false }) => (immutable ? 'yes' : 'no'),
@@ -164,11 +145,11 @@ const tagRule: Resource<TagRule> = {
     EXCEPT: ({ exceptTags = [] }) => exceptTags.join(' '),
     'KEEPS LISTED': ({ keepListed = false }) => (keepListed ? 'yes' : 'no'),
   },
-  label: ({ uid, name = '' }) => name || uid,
+  label: ({ uid, name }) => name || uid,
   mentions: (item) => ({ ...common.mentions(item), identities: item.movers ?? [] }),
 }
 
-type Mark = Item & { digest?: string; tags?: string[]; reason: string; actor: string; releaseTime?: string }
+type Mark = Item & HoldJson
 
 const hold: Resource<Mark> = {
   ...common,
@@ -190,13 +171,13 @@ const hold: Resource<Mark> = {
   columns: {
     UID: ({ uid }) => uid,
     WHERE: where,
-    DIGEST: ({ digest = '' }) => digest,
+    DIGEST: ({ digest }) => digest,
     TAGS: ({ tags = [] }) => tags.join(' '),
     REASON: ({ reason }) => reason,
   },
-  more: { BY: ({ actor }, names) => names.of(actor), RELEASED: ({ releaseTime = '' }) => releaseTime },
+  more: { BY: ({ actor = '' }, names) => names.of(actor), RELEASED: ({ releaseTime }) => releaseTime },
   label: ({ uid }) => uid,
-  mentions: (item) => ({ ...common.mentions(item), identities: [item.actor] }),
+  mentions: (item) => ({ ...common.mentions(item), identities: [item.actor ?? ''] }),
   filters: [{ ...endedOption, query: () => ({ include_ended: 'true' }) }],
 }
 

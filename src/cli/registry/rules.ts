@@ -1,4 +1,5 @@
 // Helpers for rules of a group or a repository: their scope, the search by name, and commands that all kinds of rules have.
+import type { GateExceptionJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -6,18 +7,19 @@ import { usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import {
-  actorsOf,
   checkNamed,
   groupAbove,
   groupOf,
   type Kind,
   NameNotFound,
+  namesOf,
   onlyOf,
   unlessNothing,
 } from '../framework/names.ts'
+import type { Row } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 import { bodyOf, type Field, optionOf } from '../framework/verbs.ts'
-import { findImage, findImageIfVisible, imageNameOf } from './image-names.ts'
+import { findImageIfVisible, imageNamed } from './image-names.ts'
 import { momentOf } from './image-options.ts'
 
 /** Option `--in` for the scope of a rule. */
@@ -35,7 +37,7 @@ export async function scopeOf(api: ApiReader, options: Options): Promise<string 
   if (options.in === undefined) return undefined
   const given = String(options.in)
   if (options.scopeKind === 'group') return groupOf(api, given)
-  if (options.scopeKind === 'image') return findImage(api, imageNameOf(given, registryOf(api.session)).path)
+  if (options.scopeKind === 'image') return (await imageNamed(api, given)).repo
   return scopeNamed(api, given)
 }
 
@@ -90,7 +92,7 @@ type RuleKind<T> = Kind & {
   word: string
   fields: readonly Field[]
   head: readonly string[]
-  rows(api: ApiReader, rules: readonly T[]): Promise<readonly (readonly string[])[]>
+  rows(api: ApiReader, rules: readonly T[]): Promise<readonly Row[]>
   create: Pick<Command, 'details' | 'arguments'> & { check?(options: Options): void; usual?: object }
   update?: Pick<Command, 'details'>
 }
@@ -156,21 +158,18 @@ type GrantKind<T> = {
   member: string
   head: readonly string[]
   /** `by` is the name of the identity that created the item. */
-  row(one: T, by: string): readonly string[]
+  row(one: T, by: string): Row
 }
 
-export function listGrants<T extends { actor: string }>({ path, member, head, row }: GrantKind<T>): Command {
+export function listGrants<T extends { actor?: string }>({ path, member, head, row }: GrantKind<T>): Command {
   return listCommand({
     options: [scopeOption, endedOption, outputOption],
     async run(api, options) {
       const include_ended = options.ended === true ? 'true' : undefined
       const query = { scope_uid: await scopeOf(api, options), include_ended }
       const { items, more } = await api.selected<T>(path, member, query)
-      const actors = await actorsOf(
-        api,
-        items.map(({ actor }) => actor),
-      )
-      return { json: { items }, head, rows: items.map((one) => row(one, actors.get(one.actor) ?? one.actor)), more }
+      const names = await namesOf(api, { identities: items.map(({ actor = '' }) => actor) })
+      return { json: { items }, head, rows: items.map((one) => row(one, names.of(one.actor ?? ''))), more }
     },
   })
 }
@@ -217,15 +216,13 @@ export function endGrant<T>(
   })
 }
 
-type Exception = { uid: string; digest: string; reason: string; expireTime: string; actor: string; revokeTime?: string }
-
 /**
  * Commands for exemptions from rules of one kind. `command` is their command group, and `days` is the maximum time until the
  * expiry.
  */
 export function exceptionCommands(kind: { path: string; member: string; days: number; command: string }): Commands {
   return {
-    'exemptions list': listGrants<Exception>({
+    'exemptions list': listGrants<GateExceptionJson>({
       ...kind,
       head: ['UID', 'DIGEST', 'UNTIL', 'BY', 'REASON'],
       row: (one, by) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, by, one.reason],
@@ -241,7 +238,7 @@ export function exceptionCommands(kind: { path: string; member: string; days: nu
         return { json: made, text: `${made.digest} is exempt until ${made.expireTime}: ${made.uid}` }
       },
     }),
-    'exemptions revoke': endGrant<Exception>(kind, {
+    'exemptions revoke': endGrant<GateExceptionJson>(kind, {
       list: `${kind.command} exemptions list`,
       argument: `Uid of the exemption, as ${kind.command} exemptions list shows it`,
       text: ({ digest }) => `${digest} is no longer exempt`,

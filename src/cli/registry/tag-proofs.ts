@@ -11,7 +11,8 @@ import { CliError, exitCodes, failure, usageError } from '../framework/cli-error
 import type { Options, Terminal } from '../framework/command.ts'
 import { httpCall } from '../framework/http-call.ts'
 import { jsonText, plain } from '../framework/plain-text.ts'
-import { imageOf, momentOf, timeOf } from './image-options.ts'
+import { imageNamed } from './image-names.ts'
+import { momentOf, timeOf } from './image-options.ts'
 
 const timeoutMs = 60_000
 
@@ -33,7 +34,7 @@ export const proof = apiCommand({
   check: (options) => void timeOf(options, '--at'),
   async run(api, options, terminal) {
     const at = timeOf(options, '--at')
-    const { path, tag, repo } = await imageOf(api, options)
+    const { path, tag, repo } = await imageNamed(api, options.image)
     if (tag === undefined) throw usageError(`the tag is missing; give it as ${path}:TAG`)
     const query = at === undefined ? '' : `?at=${encodeURIComponent(at)}`
     const where = `/ledger/${rootOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof${query}`
@@ -50,7 +51,7 @@ export const proofPolicy = apiCommand({
   arguments: [{ name: '<image>', summary: 'Any image of the organization, such as acme/team/app' }],
   options: [],
   async run(api, options, terminal) {
-    const { repo } = await imageOf(api, options)
+    const { repo } = await imageNamed(api, options.image)
     terminal.print(await textAt(api, `/ledger/${rootOf(repo)}/policy`))
   },
 })

@@ -1,4 +1,5 @@
 // Commands that list, describe, create, update and delete tags.
+import type { TagJson } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -12,8 +13,8 @@ import { namesOf } from '../framework/names.ts'
 import {
   type Columns,
   confirm,
-  type Item,
   listFormats,
+  type Named,
   oneFormats,
   outputOf,
   printList,
@@ -23,17 +24,11 @@ import {
   yesOption,
 } from '../framework/outputs.ts'
 import { plain } from '../framework/plain-text.ts'
-import { findTag } from './image-names.ts'
-import { imageOf, sinceOf } from './image-options.ts'
+import { findTag, imageNamed, noTag } from './image-names.ts'
+import { sinceOf } from './image-options.ts'
 import { proof, proofPolicy } from './tag-proofs.ts'
 
-type Tag = Item & {
-  name: string
-  digest: string
-  updateTime: string
-  createTime?: string
-  deprecated?: boolean
-}
+type Tag = Named & TagJson & { digest: string }
 
 const columns: Columns<Tag> = {
   TAG: ({ name }) => name,
@@ -46,7 +41,7 @@ const state: Columns<Tag> = { STATE: ({ deprecated }) => (deprecated ? 'end of l
 const viewOf = (tags: readonly Tag[]): View<Tag> => ({
   word: 'TAG',
   columns: tags.some(({ deprecated }) => deprecated) ? { ...columns, ...state } : columns,
-  more: { CREATED: ({ createTime = '' }) => createTime, UID: ({ uid }) => uid },
+  more: { CREATED: ({ createTime }) => createTime, UID: ({ uid }) => uid },
   label: ({ name }) => name,
   at: ({ uid, name }, names) => `${names.path(parentOf(uid))}:${name}`,
   // JSON has the member names of both API versions, since scripts use either.
@@ -79,13 +74,19 @@ const list = listCommand({
       include_dates: flag('showDates'),
       include_epochs: flag('showEpochs'),
     }
-    const { repo } = await imageOf(api, options)
+    const { repo } = await imageNamed(api, options.image)
     const { path, query } = listOf(repo, filters, options)
     const keep = options.activeOnly === true ? ({ deprecated }: Tag) => !deprecated : undefined
     const { items: shown, more } = await api.selected<Tag>(path, 'tags', query, keep)
     // Only the format `tree` shows the path of the repository, so other formats do not read the names.
     const repos = options.output === 'tree' ? [repo] : []
-    printList(terminal, options.output, viewOf(shown), shown, await namesOf(api, repos.map(parentOf), [], repos))
+    printList(
+      terminal,
+      options.output,
+      viewOf(shown),
+      shown,
+      await namesOf(api, { groups: repos.map(parentOf), repos }),
+    )
     return { more }
   },
 })
@@ -106,13 +107,9 @@ function listOf(repo: string, filters: Query, { prefix, part }: Options): { path
 }
 
 async function tagOf(api: ApiReader, options: Options) {
-  const { path, tag, repo } = await imageOf(api, options)
+  const { path, tag, repo } = await imageNamed(api, options.image)
   if (tag === undefined) throw usageError(`the tag is missing; give it as ${path}:TAG`)
   return { path, tag, repo, found: await findTag<Tag>(api, repo, tag) }
-}
-
-function noTag(path: string, tag: string): CliError {
-  return failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
 }
 
 const describe = apiCommand({
@@ -121,7 +118,7 @@ const describe = apiCommand({
   async run(api, options, terminal) {
     const { path, tag, found } = await tagOf(api, options)
     if (!found) throw noTag(path, tag)
-    printOne(terminal, options.output, viewOf([found]), found, await namesOf(api, [], []))
+    printOne(terminal, options.output, viewOf([found]), found, await namesOf(api, {}))
   },
 })
 

@@ -1,24 +1,14 @@
 // Commands for upstreams, the registries from which mirrors copy.
 import { readFileSync } from 'node:fs'
+import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiReader } from '../framework/api-pages.ts'
 import { failure, usageError } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
 import { findNamed, groupAbove, groupOf } from '../framework/names.ts'
-import { type Item, v1 } from '../framework/outputs.ts'
+import { type Named, v1 } from '../framework/outputs.ts'
 import { type Resource, removeOf, verbsOf, wholeNumber } from '../framework/verbs.ts'
-
-type Upstream = Item & {
-  name: string
-  url: string
-  prefix?: string
-  username?: string
-  allow?: string[]
-  requestsPerSecond?: number
-  makeRepos?: boolean
-  createTime?: string
-}
 
 const kind = {
   path: '/registry/v2/upstreams',
@@ -27,7 +17,7 @@ const kind = {
   list: 'pinfold mirrors upstreams list',
 } as const
 
-export const upstream: Resource<Upstream> = {
+export const upstream: Resource<Named & UpstreamJson> = {
   ...kind,
   word: 'UPSTREAM',
   fields: [
@@ -62,15 +52,15 @@ export const upstream: Resource<Upstream> = {
     NAME: ({ name }) => name,
     GROUP: ({ uid }, names) => names.path(groupAbove(uid)),
     URL: ({ url }) => url,
-    PREFIX: ({ prefix = '' }) => prefix,
-    USERNAME: ({ username = '' }) => username,
+    PREFIX: ({ prefix }) => prefix,
+    USERNAME: ({ username }) => username,
   },
   more: {
     UID: ({ uid }) => uid,
     ALLOW: ({ allow = [] }) => allow.join(' '),
-    'REQUESTS/S': ({ requestsPerSecond }) => String(requestsPerSecond ?? ''),
+    'REQUESTS/S': ({ requestsPerSecond }) => requestsPerSecond?.toString(),
     'PULL-THROUGH': ({ makeRepos = false }) => (makeRepos ? 'yes' : 'no'),
-    CREATED: ({ createTime = '' }) => createTime,
+    CREATED: ({ createTime }) => createTime,
   },
   label: ({ name }) => name,
   at: ({ uid, name }, names) => `${names.path(groupAbove(uid))}/${name}`,

@@ -2,7 +2,7 @@ import type { Body } from '../framework/api-client.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { size } from '../framework/plain-text.ts'
-import { withReadingOperator } from './reading-operator.ts'
+import { withReadingOperator } from './operator-command.ts'
 
 export const gc: Command = {
   details: `Deletes blobs that no manifest uses. Servers do this every hour too. Pushes and pulls continue meanwhile. A blob that a push used

@@ -1,12 +1,19 @@
+import type { QuotaJson, QuotasJson } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
 import { isUid } from '#lib/uid.ts'
-import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
-import { type ArgumentSpec, type Command, type Commands, type OptionSpec, outputOption } from '../framework/command.ts'
+import { failure, usageError } from '../framework/cli-error.ts'
+import {
+  type ArgumentSpec,
+  type Commands,
+  keyOf,
+  type OptionSpec,
+  type Options,
+  outputOption,
+} from '../framework/command.ts'
 import { checkNamed } from '../framework/names.ts'
-import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
-import { jsonText, table } from '../framework/plain-text.ts'
-import { readingDetails, withReadingOperator } from './reading-operator.ts'
+import { type OperatorApi, operatorDetails, operatorOptions } from '../framework/operator.ts'
+import type { Row } from '../framework/plain-text.ts'
+import { operatorCommand, readingDetails } from './operator-command.ts'
 
-type Quota = { name: string; limit?: string; used?: string; own?: boolean }
 type Organization = { uid: string; name: string }
 
 const organizationArgument: ArgumentSpec = {
@@ -15,59 +22,48 @@ const organizationArgument: ArgumentSpec = {
 }
 const header = ['QUOTA', 'USED', 'LIMIT', 'SET']
 
-const rowOf = ({ name, limit, used, own }: Quota): string[] => {
+const rowOf = ({ name, limit, used, own }: QuotaJson): Row => {
   return [name, used ?? '-', limit ?? 'none', own ? 'for the organization' : 'by the settings']
 }
 
-async function quotasOf(api: OperatorApi, uid: string): Promise<Quota[]> {
-  return (await api.get(`/iam/v2/quotas/${uid}`)).quotas as Quota[]
+async function quotasOf(api: OperatorApi, uid: string): Promise<QuotaJson[]> {
+  return ((await api.get(`/iam/v2/quotas/${uid}`)) as QuotasJson).quotas ?? []
 }
 
-async function* organizations(api: OperatorApi, query: Record<string, string> = {}): AsyncGenerator<Organization> {
-  for (let page = ''; ; ) {
-    const asked = new URLSearchParams({ ...query, 'uidp.in_root': 'true', page_size: '200', page_token: page })
-    const answer = await api.get(`/iam/v2/groups?${asked}`)
-    yield* (answer.groups ?? []) as Organization[]
-    page = String(answer.nextPageToken ?? '')
-    if (page === '') return
-  }
+async function organizations(api: OperatorApi, query: Record<string, string> = {}): Promise<Organization[]> {
+  return (await api.list<Organization>('/iam/v2/groups', 'groups', { ...query, 'uidp.in_root': 'true' })).items
 }
 
 async function uidOf(api: OperatorApi, given: string): Promise<string> {
   if (isUid(given)) return given
   checkNamed(given, 'organization')
-  for await (const { uid } of organizations(api, { name: given })) return uid
+  const [found] = await organizations(api, { name: given })
+  if (found) return found.uid
   throw failure(`no organization ${given} was found; pinfold server quotas list lists all organizations`)
 }
 
-const list: Command = {
+const list = operatorCommand({
+  reads: true,
   details: readingDetails,
   options: [outputOption, ...operatorOptions],
-  async run(terminal, options) {
-    return withReadingOperator(terminal, options, async (api) => {
-      const all: (Organization & { quotas: Quota[] })[] = []
-      for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
-      const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
-      if (options.output === 'json') terminal.print(jsonText(all, 2))
-      else for (const line of table([['ORGANIZATION', ...header], ...rows])) terminal.print(line)
-      return exitCodes.ok
-    })
+  async run(api) {
+    const all: (Organization & { quotas: QuotaJson[] })[] = []
+    for (const { uid, name } of await organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
+    const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
+    return { json: all, head: ['ORGANIZATION', ...header], rows }
   },
-}
+})
 
-const describe: Command = {
+const describe = operatorCommand({
+  reads: true,
   details: readingDetails,
   arguments: [organizationArgument],
   options: [outputOption, ...operatorOptions],
-  async run(terminal, options) {
-    return withReadingOperator(terminal, options, async (api) => {
-      const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
-      if (options.output === 'json') terminal.print(jsonText(quotas, 2))
-      else for (const line of table([header, ...quotas.map(rowOf)])) terminal.print(line)
-      return exitCodes.ok
-    })
+  async run(api, options) {
+    const quotas = await quotasOf(api, await uidOf(api, String(options.organization)))
+    return { json: quotas, head: header, rows: quotas.map(rowOf) }
   },
-}
+})
 
 const settable: Record<string, OptionSpec> = {
   bytes: { flags: '--bytes <limit>', summary: 'Maximum storage in bytes, or such as 500MiB, 20GiB or 2TiB' },
@@ -83,30 +79,28 @@ const settable: Record<string, OptionSpec> = {
   pending_deliveries: { flags: '--pending-deliveries <limit>', summary: 'Maximum number of waiting deliveries' },
 }
 
-const set: Command = {
+const set = operatorCommand({
+  served: true,
   details: `A limit is a number, none, or default for the value of the settings. An organization above a new limit keeps its data, but cannot add
 more.
 ${operatorDetails}`,
   arguments: [organizationArgument],
   options: [...Object.values(settable), ...operatorOptions],
-  async run(terminal, options) {
-    const limits = Object.keys(settable).flatMap((name) => {
-      const given = options[name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
-      return given === undefined ? [] : [limitOf(name, String(given))]
-    })
-    if (limits.length === 0) throw usageError('nothing was changed: give at least one limit, such as --bytes 20GiB')
-    return withOperator(
-      terminal,
-      options,
-      async (api) => {
-        const organization = await uidOf(api, String(options.organization))
-        await api.post('/control/v1/quotas:set', { organization, limits })
-        for (const line of table([header, ...(await quotasOf(api, organization)).map(rowOf)])) terminal.print(line)
-        return exitCodes.ok
-      },
-      { served: true },
-    )
+  check: (options) => void limitsOf(options),
+  async run(api, options) {
+    const organization = await uidOf(api, String(options.organization))
+    await api.post('/control/v1/quotas:set', { organization, limits: limitsOf(options) })
+    return { head: header, rows: (await quotasOf(api, organization)).map(rowOf) }
   },
+})
+
+function limitsOf(options: Options): { name: string; limit?: string }[] {
+  const limits = Object.entries(settable).flatMap(([name, { flags }]) => {
+    const given = options[keyOf(flags)]
+    return given === undefined ? [] : [limitOf(name, String(given))]
+  })
+  if (limits.length === 0) throw usageError('nothing was changed: give at least one limit, such as --bytes 20GiB')
+  return limits
 }
 
 function limitOf(name: string, given: string): { name: string; limit?: string } {

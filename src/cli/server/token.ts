@@ -63,11 +63,11 @@ async function identityNamed(
     const { identityExists } = await import('#domains/iam/identities/identities.service.ts')
     return (await identityExists(db, given)) ? given : undefined
   }
-  const [{ listsOf, withOperator }, { findIdentity, NameNotFound }] = await Promise.all([
+  const [{ withOperator }, { findIdentity, NameNotFound }] = await Promise.all([
     import('../framework/operator.ts'),
     import('../framework/names.ts'),
   ])
-  return withOperator(terminal, options, (api) => findIdentity(listsOf(api), given)).catch((error: unknown) => {
+  return withOperator(terminal, options, (api) => findIdentity(api, given)).catch((error: unknown) => {
     if (!(error instanceof NameNotFound)) throw error
     return undefined
   })

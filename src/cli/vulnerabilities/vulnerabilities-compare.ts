@@ -1,21 +1,8 @@
+import type { ComparedVulnerabilityJson, ImageComparisonJson } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { type Coverage, digestOf, type Gap, printGaps } from './scanned-image.ts'
-
-type Package = { name: string; version: string; ecosystem: string }
-type Vulnerability = { vulnerability: string; severity: string; purls?: string[] }
-type Comparison = {
-  added?: Package[]
-  removed?: Package[]
-  changed?: { package: Package; baseVersion: string }[]
-  found?: Vulnerability[]
-  resolved?: Vulnerability[]
-  unknown?: Vulnerability[]
-  gaps?: Gap[]
-  baseGaps?: Gap[]
-  coverage?: Coverage
-  baseCoverage?: Coverage
-}
+import type { Row } from '../framework/plain-text.ts'
+import { digestOf, printGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesCompare = apiCommand({
   details: `Lists coverage gaps of both images on standard error. A vulnerability of the base is listed as unknown instead of resolved if the
@@ -30,7 +17,7 @@ image has a coverage gap there.`,
     const base = await digestOf(api, String(options.base))
     const query = new URLSearchParams({ base_digest: base.digest, base_repo_uid: base.repo })
     const path = `/registry/v2/repos/${image.repo}/digests/${image.digest}/comparison?${query}`
-    const compared = (await api.call('GET', path)) as Comparison
+    const compared = (await api.call('GET', path)) as ImageComparisonJson
     const { added = [], removed = [], changed = [], found = [], resolved = [], unknown = [] } = compared
     const rows = [
       ...found.map((one) => ['found', ...cellsOf(one)]),
@@ -38,8 +25,8 @@ image has a coverage gap there.`,
       ...unknown.map((one) => ['unknown', ...cellsOf(one)]),
       ...added.map(({ name, version, ecosystem }) => ['added', name, version, ecosystem]),
       ...removed.map(({ name, version, ecosystem }) => ['removed', name, version, ecosystem]),
-      ...changed.map(({ package: { name, version, ecosystem }, baseVersion }) => {
-        return ['changed', name, `${baseVersion} → ${version}`, ecosystem]
+      ...changed.map(({ package: one, baseVersion }) => {
+        return ['changed', one?.name, `${baseVersion} → ${one?.version}`, one?.ecosystem]
       }),
     ]
     return {
@@ -65,7 +52,7 @@ export const imagesDiff: Command = {
 }
 
 /** Text for two images without differences, with the coverage gaps of both. */
-function noneText({ coverage, baseCoverage }: Comparison): string {
+function noneText({ coverage, baseCoverage }: ImageComparisonJson): string {
   const left = [
     ...(coverage && coverage.state !== 'COMPARED' ? [`image: ${coverage.summary}`] : []),
     ...(baseCoverage && baseCoverage.state !== 'COMPARED' ? [`base: ${baseCoverage.summary}`] : []),
@@ -74,8 +61,6 @@ function noneText({ coverage, baseCoverage }: Comparison): string {
   return 'no vulnerability differs; everything was scanned'
 }
 
-const cellsOf = ({ vulnerability, severity, purls = [] }: Vulnerability): string[] => [
-  vulnerability,
-  severity,
-  purls.join(' '),
-]
+const cellsOf = ({ vulnerability, severity, purls = [] }: ComparedVulnerabilityJson): Row => {
+  return [vulnerability, severity, purls.join(' ')]
+}

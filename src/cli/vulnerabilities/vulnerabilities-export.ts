@@ -1,5 +1,6 @@
+import type { ExportedFindingsJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
-import { type Coverage, digestOf, type Gap, printGaps } from './scanned-image.ts'
+import { digestOf, printGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesExport = apiCommand({
   details: `Prints the document to standard output. It includes ignored findings and accepted risks, marked as such, and the coverage gaps of
@@ -15,12 +16,9 @@ the image. The coverage gaps are also listed on standard error.`,
   async run(api, options, terminal) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/findings/${options.format ?? 'cyclonedx'}`
-    const answer = (await api.call('GET', path)) as { document: string; gaps?: Gap[]; coverage?: Coverage }
-    const { document, gaps = [], coverage } = answer
+    const { document = '', gaps = [], coverage } = (await api.call('GET', path)) as ExportedFindingsJson
     terminal.print(document)
     printGaps(terminal.say, gaps)
-    if (coverage && coverage.unknownSeverity > 0) {
-      terminal.say(`findings of unknown severity: ${coverage.unknownSeverity}`)
-    }
+    if (coverage?.unknownSeverity) terminal.say(`findings of unknown severity: ${coverage.unknownSeverity}`)
   },
 })

@@ -1,21 +1,13 @@
 // Command that lists the vulnerabilities of one image.
+import type {
+  FindingJson,
+  ImageFindingsJson,
+  ResultCoverageJson,
+} from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { outputOption } from '../framework/command.ts'
-import { type Coverage, digestOf, type Gap, printGaps } from './scanned-image.ts'
-
-type Finding = {
-  vulnerabilities?: string[]
-  record: string
-  purl: string
-  severity: string
-  fixedVersions?: string[]
-  suppressedBy?: object
-  acceptedBy?: object[]
-  exploited?: object
-  likelihood?: { epss?: number }
-}
-type ImageFindings = { digest: string; findings?: Finding[]; gaps?: Gap[]; coverage?: Coverage }
+import { digestOf, printGaps } from './scanned-image.ts'
 
 const levels = ['low', 'medium', 'high', 'critical']
 
@@ -37,7 +29,7 @@ The exit code is 1 if nothing is listed and there are coverage gaps.`,
   ],
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
-    const answer = (await api.call('GET', `/registry/v2/repos/${repo}/digests/${digest}/findings`)) as ImageFindings
+    const answer = (await api.call('GET', `/registry/v2/repos/${repo}/digests/${digest}/findings`)) as ImageFindingsJson
     const { findings = [], gaps = [], coverage } = answer
     const least = options.severity as string | undefined
     const onlyFixable = options.fixable === true
@@ -45,11 +37,11 @@ The exit code is 1 if nothing is listed and there are coverage gaps.`,
     const rows = shown.map((one) => [
       namesOf(one).join(' '),
       one.severity,
-      one.purl.replace(/[?#].*$/, ''),
+      one.purl!.replace(/[?#].*$/, ''),
       fixesOf(one).join(', ') || 'none known',
       stateOf(one),
       one.exploited ? 'yes' : '',
-      one.likelihood ? `${((one.likelihood.epss ?? 0) * 100).toFixed(1)} %` : '',
+      one.likelihood ? `${(Number(one.likelihood.epss ?? 0) * 100).toFixed(1)} %` : '',
     ])
     const isCompared = coverage?.state === 'COMPARED' || (coverage === undefined && gaps.length === 0)
     return {
@@ -64,7 +56,7 @@ The exit code is 1 if nothing is listed and there are coverage gaps.`,
 })
 
 /** Text for an image without findings. States whether everything was scanned. A server of an earlier release sends no coverage. */
-function noneText(coverage: Coverage | undefined, kind: string): string {
+function noneText(coverage: ResultCoverageJson | undefined, kind: string): string {
   const none = `no known vulnerabilities${kind}`
   if (coverage === undefined) return none
   return `${none}${coverage.state === 'COMPARED' ? ';' : ', but'} ${coverage.summary}`
@@ -76,16 +68,16 @@ function kindOf(least: string | undefined, onlyFixable: boolean): string {
 }
 
 /** True if the severity is at least this level. An unknown severity may be worse, so it is never left out. */
-function isSevere({ severity }: Finding, least: string | undefined): boolean {
+function isSevere({ severity = '' }: FindingJson, least: string | undefined): boolean {
   return least === undefined || severity === 'unknown' || levels.indexOf(severity) >= levels.indexOf(least)
 }
 
-const fixesOf = ({ fixedVersions = [] }: Finding): readonly string[] => fixedVersions
+const fixesOf = ({ fixedVersions = [] }: FindingJson): readonly string[] => fixedVersions
 
-const namesOf = ({ vulnerabilities = [], record }: Finding): readonly string[] =>
-  vulnerabilities.length > 0 ? vulnerabilities : [record]
+const namesOf = ({ vulnerabilities = [], record }: FindingJson): readonly string[] =>
+  vulnerabilities.length > 0 ? vulnerabilities : [record!]
 
-function stateOf(finding: Finding): string {
+function stateOf(finding: FindingJson): string {
   if (finding.suppressedBy) return 'ignored'
   const accepted = (finding.acceptedBy ?? []).length
   return accepted > 0 && accepted >= namesOf(finding).length ? 'accepted' : 'affected'

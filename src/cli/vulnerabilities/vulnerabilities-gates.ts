@@ -1,36 +1,15 @@
 // Commands for admission policies, whose conditions are checked when an image is pulled.
-
+import type { ChangedImageJson, GateJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
+import type { CheckedPolicyJson } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
 import { limitOf, limitOption } from '../framework/list-command.ts'
+import type { Row } from '../framework/plain-text.ts'
 import type { Field } from '../framework/verbs.ts'
 import { exceptionCommands, ruleCommands, scopeOf, scopeOption } from '../registry/rules.ts'
-import { digestOf, type FoundImage, namesOfImages } from './scanned-image.ts'
-
-type Gate = {
-  uid: string
-  name: string
-  mode: string
-  vulnerabilities?: {
-    leastSeverity?: string
-    onlyFixable?: boolean
-    onlyExploited?: boolean
-    afterDays?: number
-    unknown?: string
-    unknownSeverity?: string
-  }
-  endOfLife?: object
-  cooldown?: { minAgeDays: number }
-  supportWindow?: { minMonthsLeft: number }
-}
-type Checked = {
-  policyName: string
-  mode: string
-  result: string
-  parameters: { digest: string; kind: string; reason: string; exception?: string }
-}
+import { digestOf, namesOfImages } from './scanned-image.ts'
 
 const kind = {
   path: '/registry/v2/gates',
@@ -40,7 +19,7 @@ const kind = {
 } as const
 
 const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
-const word = ({ mode }: Gate): string => mode.toLowerCase().replace('_', '-')
+const word = ({ mode = 'MODE_UNSPECIFIED' }: GateJson): string => mode.toLowerCase().replace('_', '-')
 const whole = (option: string) => (_: ApiReader, text: string) => {
   if (/^\d{1,6}$/.test(text)) return Number(text)
   throw usageError(`${option} must be a whole number`)
@@ -120,12 +99,12 @@ shows coverage gaps, and the number of findings of unknown severity that the pol
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const answer = await api.call('POST', `/registry/v1/repos/${repo}:checkPolicies`, { digest })
-    const items = (answer.results ?? []) as Checked[]
-    const rows = items.map(({ policyName, mode, result, parameters: { reason, exception } }) => [
+    const items = (answer.results ?? []) as CheckedPolicyJson[]
+    const rows = items.map(({ policyName, mode, result, parameters: { reason, exception } = {} }) => [
       policyName,
       mode === 'POLICY_MODE_ENFORCED' ? 'enforce' : 'dry-run',
-      result.replace('RESULT_', '').toLowerCase(),
-      exception === undefined ? reason : `${reason}; exemption ${exception}`,
+      result?.replace('RESULT_', '').toLowerCase(),
+      exception === undefined ? String(reason) : `${reason}; exemption ${exception}`,
     ])
     const isRefused = items.some(({ mode, result }) => mode === 'POLICY_MODE_ENFORCED' && result !== 'RESULT_ALLOWED')
     const code = isRefused ? exitCodes.failed : exitCodes.ok
@@ -134,7 +113,7 @@ shows coverage gaps, and the number of findings of unknown severity that the pol
 })
 
 /** Short text that describes a policy. */
-function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }: Gate): string {
+function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }: GateJson): string {
   if (cooldown) return `at least ${cooldown.minAgeDays} days old`
   if (supportWindow) return `at least ${supportWindow.minMonthsLeft} months until the end of life`
   if (endOfLife) return 'not past the end of life'
@@ -151,8 +130,6 @@ function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }: Gate)
 const unratedText = (how: string | undefined): string =>
   how === 'NOT_COUNTED' ? '; unknown severity is not counted' : '; unknown severity counts as high'
 
-type Changed = FoundImage & { reason: string }
-
 const preview = apiCommand({
   details: `Changes nothing. Policies from before --unknown-severity existed do not count vulnerabilities of unknown severity.
 To change a policy: pinfold policies admission update POLICY --severity LEVEL --unknown-severity high. An update replaces all
@@ -161,10 +138,10 @@ conditions of the policy, so repeat its other options.`,
   async run(api, options) {
     const limit = limitOf(options)
     const query = { scope_uid: await scopeOf(api, options) }
-    const { items: gates, more } = await api.list<Gate>(kind.path, kind.member, query, limit)
-    const items: { gate: Gate; images: Changed[] }[] = []
+    const { items: gates, more } = await api.list<GateJson>(kind.path, kind.member, query, limit)
+    const items: { gate: GateJson; images: ChangedImageJson[] }[] = []
     for (const gate of gates.filter(leavesOut)) items.push({ gate, images: await changesOf(api, gate, limit) })
-    const rows: string[][] = []
+    const rows: Row[] = []
     for (const { gate, images } of items) {
       const names = await namesOfImages(api, images)
       const first = [gate.name, word(gate)]
@@ -176,16 +153,16 @@ conditions of the policy, so repeat its other options.`,
   },
 })
 
-function leavesOut({ vulnerabilities }: Gate): boolean {
+function leavesOut({ vulnerabilities }: GateJson): boolean {
   const { leastSeverity = '', unknownSeverity } = vulnerabilities ?? {}
   return unknownSeverity === 'NOT_COUNTED' && ['LOW', 'MEDIUM', 'HIGH'].includes(leastSeverity)
 }
 
-async function changesOf(api: ApiReader, { uid }: Gate, limit: number): Promise<Changed[]> {
-  const images: Changed[] = []
+async function changesOf(api: ApiReader, { uid }: GateJson, limit: number): Promise<ChangedImageJson[]> {
+  const images: ChangedImageJson[] = []
   for (let after = ''; images.length < limit; ) {
     const answer = await api.call('POST', `/registry/v2/gates/${uid}:previewSeverities`, { after })
-    images.push(...((answer.images ?? []) as Changed[]))
+    images.push(...((answer.images ?? []) as ChangedImageJson[]))
     after = String(answer.next ?? '')
     if (after === '') break
   }
@@ -193,7 +170,7 @@ async function changesOf(api: ApiReader, { uid }: Gate, limit: number): Promise<
 }
 
 export const vulnerabilitiesGates: Commands = {
-  ...ruleCommands<Gate>({
+  ...ruleCommands<GateJson>({
     ...kind,
     word: 'admission policy',
     fields,

@@ -1,20 +1,14 @@
 // Commands that list images with a vulnerability or a package, and the packages of an image.
+import type { CoverageGapJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
+import type {
+  ImagePackageJson,
+  ImageWithPackageJson,
+  VulnerableImageJson,
+} from '#gen/pinfold/control/scanning/v1/images_pb.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
-import {
-  digestOf,
-  type FoundImage,
-  type Gap,
-  imagesOf,
-  namesOfImages,
-  printGaps,
-  printUnknown,
-  scopeOf,
-  scopeOption,
-} from './scanned-image.ts'
-
-type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
+import { digestOf, imagesOf, namesOfImages, printGaps, printUnknown, scopeOf, scopeOption } from './scanned-image.ts'
 
 export const vulnerabilitiesImages = listCommand({
   details: `Lists stored findings; scans nothing. An image that is not listed may be affected too: the command prints the number of images that
@@ -23,15 +17,12 @@ could not be read completely, and the coverage gaps. The exit code is 1 if no im
   options: [scopeOption, outputOption],
   async run(api, options) {
     const query = { vulnerability: String(options.vulnerability), scope_uid: await scopeOf(api, options) }
-    const { items, more, unknown, coverage, gaps } = await imagesOf<Vulnerable>(
-      api,
-      '/registry/v2/vulnerableImages',
-      query,
-    )
+    const found = await imagesOf<VulnerableImageJson>(api, '/registry/v2/vulnerableImages', query)
+    const { items, more, unknown, coverage, gaps } = found
     const names = await namesOfImages(api, items)
-    const rows = items.map(({ state, severity, purls, morePurls }, i) => [
+    const rows = items.map(({ state, severity, purls = [], morePurls }, i) => [
       names[i]!,
-      state.toLowerCase(),
+      state?.toLowerCase(),
       severity,
       `${purls.join(' ')}${morePurls ? ' …' : ''}`,
     ])
@@ -57,8 +48,6 @@ could not be read completely, and the coverage gaps. The exit code is 1 if no im
 
 const head = ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES']
 
-type Package = { purl: string; name: string; version: string; ecosystem: string; origin: string }
-
 export const vulnerabilitiesPackages = listCommand({
   details: 'Prints coverage gaps on standard error: packages that could not be read are not listed.',
   arguments: [{ name: '<image>', summary: 'Image: acme/team/app:1.0 or acme/app@sha256:…; default tag: latest' }],
@@ -66,16 +55,14 @@ export const vulnerabilitiesPackages = listCommand({
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/packages`
-    const { items, more } = await api.selected<Package>(path, 'packages', {})
-    const gaps = ((await api.call('GET', `${path}?page_size=1`)).gaps ?? []) as Gap[]
-    const sorted = api.isOrdered ? items : items.sort((one, other) => (one.purl < other.purl ? -1 : 1))
+    const { items, more } = await api.selected<ImagePackageJson>(path, 'packages', {})
+    const gaps = ((await api.call('GET', `${path}?page_size=1`)).gaps ?? []) as CoverageGapJson[]
+    const sorted = api.isOrdered ? items : items.sort((one, other) => (one.purl! < other.purl! ? -1 : 1))
     const rows = sorted.map(({ name, version, ecosystem, origin }) => [name, version, ecosystem, origin])
     const head = ['NAME', 'VERSION', 'ECOSYSTEM', 'FROM']
     return { json: { items: sorted, gaps }, head, rows, more, notes: (say) => printGaps(say, gaps) }
   },
 })
-
-type WithPackage = FoundImage & { packages: { purl: string }[]; morePackages?: boolean; uncertain: boolean }
 
 const path = '/registry/v2/imagesWithPackage'
 
@@ -100,9 +87,9 @@ not listed.`,
       version_range: text('range'),
       scope_uid: await scopeOf(api, options),
     }
-    const { items, more, unknown } = await imagesOf<WithPackage>(api, path, query)
+    const { items, more, unknown } = await imagesOf<ImageWithPackageJson>(api, path, query)
     const names = await namesOfImages(api, items)
-    const rows = items.map(({ packages, morePackages, uncertain }, i) => {
+    const rows = items.map(({ packages = [], morePackages, uncertain }, i) => {
       const more = `${morePackages ? ' …' : ''}${uncertain ? ' (version cannot be compared)' : ''}`
       return [names[i]!, `${packages.map(({ purl }) => purl).join(' ')}${more}`]
     })

@@ -1,19 +1,9 @@
 // Commands for accepted risks.
 
+import type { RiskAcceptanceJson } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
 import { endGrant, listGrants, requiredScopeOption, scopeOf, untilOf, untilOptions } from '../registry/rules.ts'
-
-type Risk = {
-  uid: string
-  vulnerability: string
-  digest: string
-  package: string
-  reason: string
-  expireTime: string
-  actor: string
-  state: string
-}
 
 const kind = { path: '/registry/v2/riskAcceptances', member: 'riskAcceptances' }
 
@@ -39,21 +29,21 @@ and why. Reports of the past do not change.`,
 })
 
 export const vulnerabilitiesRisks: Commands = {
-  list: listGrants<Risk>({
+  list: listGrants<RiskAcceptanceJson>({
     ...kind,
     head: ['UID', 'VULNERABILITY', 'ONLY', 'STATE', 'UNTIL', 'BY', 'REASON'],
     row: (one, by) => [
       one.uid,
       one.vulnerability,
       [one.digest, one.package].filter(Boolean).join(' '),
-      one.state.toLowerCase(),
+      one.state?.toLowerCase(),
       one.expireTime,
       by,
       one.reason,
     ],
   }),
   accept,
-  revoke: endGrant<Risk>(kind, {
+  revoke: endGrant<RiskAcceptanceJson>(kind, {
     list: 'pinfold vulnerabilities risks list',
     argument: 'Uid of the accepted risk, as pinfold vulnerabilities risks list shows it',
     reason: true,

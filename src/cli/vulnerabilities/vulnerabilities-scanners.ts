@@ -1,53 +1,35 @@
 // Commands for external scanners: their settings, and requests to scan an image.
 import { readFileSync } from 'node:fs'
+import type { ListScannersResponseJson, ScannerJson } from '#gen/pinfold/control/scanning/v1/scanners_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption } from '../framework/command.ts'
 import { groupOf, namesOf } from '../framework/names.ts'
-import { listsOf, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
-import { jsonText, plain } from '../framework/plain-text.ts'
-import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
+import { operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
+import { plain } from '../framework/plain-text.ts'
+import { operatorCommand, readingDetails } from '../server/operator-command.ts'
 import { digestOf } from './scanned-image.ts'
-
-type Scanner = {
-  name: string
-  url: string
-  groups?: string[]
-  onPush?: boolean
-  title?: string
-  askTime?: string
-  problem?: string
-  waiting?: string
-  registryUrl?: string
-}
 
 const nameArgument = { name: '<name>', summary: 'Name of the scanner, such as trivy' }
 
-const list: Command = {
+const list = operatorCommand({
+  reads: true,
   details: `The exit code is 1 if a request to a scanner failed.\n\n${readingDetails}`,
   options: [...operatorOptions, outputOption],
-  async run(terminal, options) {
-    return withReadingOperator(terminal, options, async (api) => {
-      const { scanners = [] } = await api.get('/control/v1/scanners')
-      const listed = scanners as Scanner[]
-      if (options.output === 'json') terminal.print(jsonText(listed))
-      else if (listed.length === 0)
-        terminal.print('no scanners are configured; add one with pinfold server scanners set NAME --url URL')
-      else {
-        const names = await namesOf(
-          listsOf(api),
-          listed.flatMap(({ groups = [] }) => groups),
-          [],
-        )
-        for (const one of listed) for (const line of linesOf(one, names.path)) terminal.print(line)
-      }
-      return listed.some(({ problem = '' }) => problem !== '') ? 1 : 0
-    })
+  async run(api, options, { print }) {
+    const { scanners = [] } = (await api.get('/control/v1/scanners')) as ListScannersResponseJson
+    const none = 'no scanners are configured; add one with pinfold server scanners set NAME --url URL'
+    if (options.output !== 'json') {
+      const names = await namesOf(api, { groups: scanners.flatMap((one) => one.groups ?? []) })
+      for (const line of scanners.flatMap((one) => linesOf(one, names.path))) print(line)
+    }
+    const code = scanners.some(({ problem }) => problem) ? exitCodes.failed : exitCodes.ok
+    return { json: scanners, dense: true, text: scanners.length === 0 ? [none] : [], code }
   },
-}
+})
 
 function linesOf(
-  { name, url, onPush, groups = [], title, waiting = '0', problem = '' }: Scanner,
+  { name, url, onPush, groups = [], title, waiting = '0', problem = '' }: ScannerJson,
   path: (uid: string) => string,
 ): string[] {
   const when = onPush ? 'each push' : 'on request'
@@ -92,9 +74,9 @@ ${operatorDetails}`,
     const credential = credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }
     return withOperator(terminal, options, async (api) => {
       const given = (group ?? []) as readonly string[]
-      const named = await Promise.all(given.map(async (one) => groupOf(listsOf(api), one)))
+      const named = await Promise.all(given.map(async (one) => groupOf(api, one)))
       const { scanners = [] } = await api.get('/control/v1/scanners')
-      const before = (scanners as Scanner[]).find((one) => one.name === name)
+      const before = (scanners as ScannerJson[]).find((one) => one.name === name)
       const kept = everywhere === true ? [] : (before?.groups ?? [])
       const scanner = {
         ...{ name, url, ...credential },
@@ -120,18 +102,15 @@ function textIn(file: string): string {
   }
 }
 
-const remove: Command = {
+const remove = operatorCommand({
   details: `The reports of the scanner remain.\n\n${operatorDetails}`,
   arguments: [nameArgument],
   options: operatorOptions,
-  async run(terminal, options) {
-    return withOperator(terminal, options, async (api) => {
-      await api.post('/control/v1/scanners:remove', { name: options.name })
-      terminal.print(plain(`removed the scanner ${options.name}`))
-      return exitCodes.ok
-    })
+  async run(api, options) {
+    await api.post('/control/v1/scanners:remove', { name: options.name })
+    return { text: `removed the scanner ${options.name}` }
   },
-}
+})
 
 export const vulnerabilitiesScanners: Commands = { list, set, remove }
 

@@ -1,29 +1,30 @@
-import { type Command, outputOption } from '../framework/command.ts'
+import type {
+  ListVulnerabilitySourcesResponseJson,
+  VulnerabilitySourceJson,
+} from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
+import { exitCodes } from '../framework/cli-error.ts'
+import { outputOption } from '../framework/command.ts'
 import { operatorOptions } from '../framework/operator.ts'
-import { jsonText, plain } from '../framework/plain-text.ts'
-import { readingDetails, withReadingOperator } from '../server/reading-operator.ts'
+import { plain } from '../framework/plain-text.ts'
+import { operatorCommand, readingDetails } from '../server/operator-command.ts'
 
-type Shown = { name: string; records: string; fetchTime?: string; buildTime?: string; tryTime?: string; error: string }
-
-export const vulnerabilitiesStatus: Command = {
+export const vulnerabilitiesStatus = operatorCommand({
+  reads: true,
   details: `A data source that could not be read keeps its former data. The exit code is 1 if there is such a source.
 
 ${readingDetails}`,
   options: [...operatorOptions, outputOption],
-  async run(terminal, options) {
-    return withReadingOperator(terminal, options, async (api) => {
-      const { sources = [] } = await api.get('/control/v1/vulnerabilitySources')
-      const listed = sources as Shown[]
-      if (options.output === 'json') terminal.print(jsonText(listed))
-      else if (listed.length === 0) terminal.print('no data source was read yet; run pinfold vulnerabilities sync')
-      else for (const one of listed) for (const line of linesOf(one)) terminal.print(line)
-      return listed.some(({ error }) => error !== '') ? 1 : 0
-    })
+  async run(api, options, { print }) {
+    const { sources = [] } = (await api.get('/control/v1/vulnerabilitySources')) as ListVulnerabilitySourcesResponseJson
+    if (options.output !== 'json') for (const line of sources.flatMap(linesOf)) print(line)
+    const none = sources.length === 0 ? ['no data source was read yet; run pinfold vulnerabilities sync'] : []
+    const code = sources.some(({ error }) => error) ? exitCodes.failed : exitCodes.ok
+    return { json: sources, dense: true, text: none, code }
   },
-}
+})
 
-function linesOf({ name, records, fetchTime, buildTime, error }: Shown): string[] {
+function linesOf({ name, records, fetchTime, buildTime, error }: VulnerabilitySourceJson): string[] {
   const built = buildTime ? `, built ${buildTime}` : ''
   const read = fetchTime ? `read ${fetchTime}${built}` : 'never read completely'
-  return [plain(`${name}: ${records} records, ${read}`), ...(error === '' ? [] : [`  ${plain(`failed: ${error}`)}`])]
+  return [plain(`${name}: ${records} records, ${read}`), ...(error ? [`  ${plain(`failed: ${error}`)}`] : [])]
 }

@@ -1,23 +1,13 @@
 // Commands for VEX statements about vulnerabilities in an image, and for the signers whose statements are trusted.
 import { readFile } from 'node:fs/promises'
+import type { VexStatementJson } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
+import type { VexSignerJson } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { endGrant, listGrants, requiredScopeOption, scopeOf, untilOf, untilOptions } from '../registry/rules.ts'
 import { digestOf } from './scanned-image.ts'
-
-type Statement = {
-  uid: string
-  vulnerability: string
-  status: string
-  justification?: string
-  text?: string
-  products?: string[]
-  author?: string
-  signers?: string[]
-}
-type Signer = { uid: string; name: string; fingerprint: string; state: string; expireTime: string; actor: string }
 
 const imageArgument = { name: '<image>', summary: 'Image: acme/app:1.0 or acme/app@sha256:…; default tag: latest' }
 
@@ -34,7 +24,7 @@ adopt) or trust its signer (pinfold vulnerabilities vex trust).`,
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/statements`
-    const { items, more } = await api.selected<Statement>(path, 'statements', {})
+    const { items, more } = await api.selected<VexStatementJson>(path, 'statements', {})
     const none = `no ${options.skip === undefined ? '' : 'more '}VEX statements about this image`
     return {
       json: items,
@@ -54,7 +44,7 @@ function lineOf({
   products = [],
   author = '',
   signers = [],
-}: Statement) {
+}: VexStatementJson) {
   const why = [justification, text].filter(Boolean).join(', ')
   const of = products.length === 0 ? '' : ` of ${products.join(' ')}`
   const signed = signers.length === 0 ? '' : ' (signer was trusted at that time)'
@@ -129,22 +119,23 @@ async function keyIn(file: string): Promise<string> {
 export const vulnerabilitiesVex: Commands = {
   list,
   adopt,
-  signers: listGrants<Signer>({
+  signers: listGrants<VexSignerJson>({
     ...signerKind,
     head: ['UID', 'NAME', 'KEY', 'STATE', 'UNTIL', 'BY'],
-    row: ({ uid, name, fingerprint, state, expireTime }, by) => [
-      ...[uid, name, fingerprint.slice(0, 16), state.toLowerCase()],
-      ...[expireTime, by],
-    ],
+    row: ({ uid, name, fingerprint, state, expireTime }, by) => {
+      return [uid, name, fingerprint?.slice(0, 16), state?.toLowerCase(), expireTime, by]
+    },
   }),
   trust,
-  distrust: endGrant<Signer>(signerKind, {
+  distrust: endGrant<VexSignerJson>(signerKind, {
     list: 'pinfold vulnerabilities vex signers',
     argument: 'Uid of the signer, as pinfold vulnerabilities vex signers shows it',
     reason: true,
     async text({ name, fingerprint }, api) {
       // Another signer with the same key may be trusted, and its statements still hide findings.
-      const { items } = await api.list<Signer>(signerKind.path, signerKind.member, {}).catch(() => ({ items: [] }))
+      const { items } = await api
+        .list<VexSignerJson>(signerKind.path, signerKind.member, {})
+        .catch(() => ({ items: [] }))
       const others = items.filter((one) => one.fingerprint === fingerprint).map(({ uid }) => uid)
       const also = others.length === 0 ? '' : `; its key is still trusted as ${others.join(', ')}`
       return `${name} is no longer trusted${also}`

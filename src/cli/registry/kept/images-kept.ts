@@ -1,14 +1,13 @@
 // Command that shows why a manifest cannot be deleted yet, and how to delete it anyway.
+import type { PromiseJson } from '#gen/pinfold/control/registry/v1/retention_pb.ts'
 import { isDigest } from '#lib/digest.ts'
 import { apiCommand } from '../../framework/api-pages.ts'
 import type { ApiReader } from '../../framework/api-reader.ts'
-import { failure, usageError } from '../../framework/cli-error.ts'
+import { usageError } from '../../framework/cli-error.ts'
 import { outputOption } from '../../framework/command.ts'
 import { confirm, yesOption } from '../../framework/outputs.ts'
-import { registryOf } from '../../framework/session.ts'
-import { findImage, findTag, imageNameOf } from '../image-names.ts'
+import { findTag, imageNamed, noTag } from '../image-names.ts'
 
-type Kept = { reason?: string; until?: string; rule?: string; tags?: string[]; keptWith?: string; digest: string }
 type Named = { repo: string; path: string; digest: string }
 
 /** Reads `acme/app@sha256:…` or `acme/app:tag`. For an image with neither, the digest is empty. */
@@ -16,11 +15,10 @@ async function manifestNamed(api: ApiReader, text: string): Promise<Named> {
   const at = text.indexOf('@')
   const digest = at < 0 ? '' : text.slice(at + 1)
   if (at >= 0 && !isDigest(digest)) throw usageError(`${digest} is not a valid digest: give sha256: and 64 hex digits`)
-  const { path, tag } = imageNameOf(at < 0 ? text : text.slice(0, at), registryOf(api.session))
-  const repo = await findImage(api, path)
+  const { path, tag, repo } = await imageNamed(api, at < 0 ? text : text.slice(0, at))
   if (digest !== '' || tag === undefined) return { repo, path, digest }
   const found = (await findTag(api, repo, tag))?.digest ?? ''
-  if (found === '') throw failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
+  if (found === '') throw noTag(path, tag)
   return { repo, path, digest: found }
 }
 
@@ -39,13 +37,13 @@ export const imagesKept = apiCommand({
   async run(api, options) {
     const { repo, digest } = await manifestNamed(api, String(options.manifest))
     if (digest === '') throw usageError('give the manifest with its tag or digest: ORG/NAME:TAG or ORG/NAME@sha256:…')
-    const kept = (await api.call('GET', `/registry/v2/repos/${repo}/promises/${digest}`)) as Kept
+    const kept = (await api.call('GET', `/registry/v2/repos/${repo}/promises/${digest}`)) as PromiseJson
     return { json: kept, rows: rowsOf(digest, kept) }
   },
 })
 
-function rowsOf(digest: string, { reason = '', until = '', rule = '', tags = [], keptWith = '' }: Kept): string[][] {
-  const by = words[reason]
+function rowsOf(digest: string, { reason, until = '', rule = '', tags = [], keptWith = '' }: PromiseJson): string[][] {
+  const by = words[reason ?? '']
   return [
     ['digest', digest],
     [

@@ -1,5 +1,6 @@
 // Commands that create, show and apply deletion plans of retention policies.
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PlannedDeletionJson, RetentionPlanJson } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
 import { isUid } from '#lib/uid.ts'
 import { type Answer, apiCommand } from '../../framework/api-pages.ts'
 import type { ApiReader } from '../../framework/api-reader.ts'
@@ -7,35 +8,12 @@ import { failure } from '../../framework/cli-error.ts'
 import { type Commands, type Options, outputOption } from '../../framework/command.ts'
 import { limitOf, limitOption } from '../../framework/list-command.ts'
 import { groupAbove, NameNotFound, namesOf } from '../../framework/names.ts'
-import { confirm, v1, yesOption } from '../../framework/outputs.ts'
+import { confirm, type Item, v1, yesOption } from '../../framework/outputs.ts'
 import { size } from '../../framework/plain-text.ts'
 import { listOf, type Resource } from '../../framework/verbs.ts'
 import { scopeNamed } from '../rules.ts'
 
-type Plan = {
-  uid: string
-  state: string
-  manifests?: string
-  bytes?: string
-  dryRunManifests?: string
-  dryRunBytes?: string
-  undecided?: string
-  truncated?: boolean
-  deleted?: string
-  left?: string
-  createTime: string
-  expireTime: string
-}
-type Deletion = {
-  repoUid: string
-  digest: string
-  why: string
-  until?: string
-  partOf?: string
-  bytes?: string
-  dryRun?: boolean
-  outcome?: string
-}
+type Plan = Item & RetentionPlanJson
 
 const path = '/registry/v2/retentionPlans'
 const planArgument = [
@@ -60,7 +38,7 @@ async function planNamed(api: ApiReader, given: string): Promise<string> {
   const { items } = await api.list<Plan>(path, 'retentionPlans', { scope_uid }, mostLooked)
   const [last] = items
     .filter(({ uid }) => groupAbove(uid) === scope_uid)
-    .sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
+    .sort((a, b) => (a.createTime! < b.createTime! ? 1 : -1))
   if (last) return last.uid
   throw new NameNotFound(
     `no deletion plan for ${given} was found: none exists, or you do not have access to it\n${hint}`,
@@ -80,7 +58,7 @@ const made: Resource<Plan> = {
   columns: {
     UID: ({ uid }) => uid,
     WHERE: ({ uid }, names) => names.path(groupAbove(uid)),
-    STATE: ({ state }) => state.toLowerCase(),
+    STATE: ({ state }) => state?.toLowerCase(),
     MANIFESTS: ({ manifests = '0' }) => manifests,
     BYTES: ({ bytes = '0' }) => size(bytes),
     CREATED: ({ createTime }) => createTime,
@@ -137,11 +115,16 @@ const deletions = apiCommand({
 })
 
 async function answerOf(api: ApiReader, options: Options, made: Plan): Promise<Answer> {
-  const { items, more } = await api.list<Deletion>(`${path}/${made.uid}/deletions`, 'deletions', {}, limitOf(options))
-  const repos = [...new Set(items.map(({ repoUid }) => repoUid))]
-  const names = options.output === 'json' ? undefined : await namesOf(api, repos.map(groupsOf), [], repos)
+  const { items, more } = await api.list<PlannedDeletionJson>(
+    `${path}/${made.uid}/deletions`,
+    'deletions',
+    {},
+    limitOf(options),
+  )
+  const repos = [...new Set(items.map(({ repoUid = '' }) => repoUid))]
+  const names = options.output === 'json' ? undefined : await namesOf(api, { groups: repos.map(groupAbove), repos })
   const rows = items.map((one) => [
-    names?.path(one.repoUid) ?? one.repoUid,
+    names?.path(one.repoUid ?? '') ?? one.repoUid,
     one.digest,
     whyOf(one),
     size(one.bytes ?? 0),
@@ -152,10 +135,9 @@ async function answerOf(api: ApiReader, options: Options, made: Plan): Promise<A
   return { json: { plan: made, items }, head, rows, more, notes }
 }
 
-const groupsOf = (repo: string): string => repo.slice(0, repo.lastIndexOf('/'))
 const outcomeWords: Record<string, string> = { DELETED: 'deleted', KEPT: 'kept', GONE: 'deleted before' }
 
-function whyOf({ why, until = '', partOf = '' }: Deletion): string {
+function whyOf({ why, until = '', partOf = '' }: PlannedDeletionJson): string {
   if (why === 'EXPIRED') return `retention ended at ${until}`
   return why === 'PART' ? `part of ${partOf}` : 'not one of the last digests'
 }
