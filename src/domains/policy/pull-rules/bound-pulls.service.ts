@@ -8,9 +8,10 @@ import { linkedFrom, subjectOf } from '#domains/registry/manifests/manifests.sto
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
+import { tagsOf } from '../retention/retention-locks.store.ts'
 import { isEligible, rowsOf } from '../views/resolve.service.ts'
 import { type Age, createReadBudget, defaultHold, type ReadBudget, timePlus } from '../views/views.model.ts'
-import { tagsWith } from '../views/views.store.ts'
+
 import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
 import { pullRuleTable } from './pull-rules.store.ts'
 
@@ -146,7 +147,7 @@ export class Passing {
   async #byTags(digest: string, steps: number): Promise<boolean> {
     if (this.#looks.left-- <= 0) return false
     const { db } = this.#work.app
-    for (const tag of await tagsWith(db, this.#repo, digest, mostTags)) {
+    for (const tag of await tagsOf(db, this.#repo.ledger, mostTags, digest)) {
       if (await this.#byTag(digest, tag, steps)) return true
     }
     return false

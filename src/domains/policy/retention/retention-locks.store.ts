@@ -146,10 +146,11 @@ export async function blobsOf(
      WHERE l.repo_id = ${repo} AND l.manifest = ${manifest} ORDER BY l.digest`)
 }
 
-/** Names of present and deleted tags in the tag history, in order. */
-export async function tagsOf(reader: Reader, ledger: number, most: number): Promise<string[]> {
+/** Names of present and deleted tags in the tag history, in order. With `digest`, only tags that the digest has or had. */
+export async function tagsOf(reader: Reader, ledger: number, most: number, digest?: string): Promise<string[]> {
+  const ofDigest = digest === undefined ? sql`` : sql`AND digest = ${digest}`
   const next = (after: Sql): Sql =>
-    sql`(SELECT tag FROM tag_history WHERE repo_id = ${ledger} AND tag > ${after} ORDER BY tag LIMIT 1)`
+    sql`(SELECT tag FROM tag_history WHERE repo_id = ${ledger} ${ofDigest} AND tag > ${after} ORDER BY tag LIMIT 1)`
   const rows = await reader.all<{ tag: string }>(sql`
     WITH RECURSIVE names (tag, n) AS (
       SELECT ${next(sql`''`)}, 1

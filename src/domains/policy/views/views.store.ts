@@ -280,22 +280,3 @@ export async function thereAt(reader: Reader, { ledger }: LedgerRepo, names: rea
      WHERE EXISTS (SELECT 1 FROM tag_history h WHERE h.repo_id = ${ledger} AND h.tag = t.name AND h.time <= ${time})`)
   return new Set(rows.map(({ name }) => name))
 }
-
-/** Names of present and former tags of a digest, in order, at most `most`. */
-export async function tagsWith(
-  reader: Reader,
-  { ledger }: LedgerRepo,
-  digest: string,
-  most: number,
-): Promise<string[]> {
-  const next = (after: Sql): Sql =>
-    sql`(SELECT tag FROM tag_history WHERE repo_id = ${ledger} AND digest = ${digest} AND tag > ${after} ORDER BY tag LIMIT 1)`
-  const rows = await reader.all<{ tag: string }>(sql`
-    WITH RECURSIVE names (tag, n) AS (
-      SELECT ${next(sql`''`)}, 1
-       UNION ALL
-      SELECT ${next(sql`names.tag`)}, names.n + 1 FROM names WHERE names.tag IS NOT NULL AND names.n < ${most}
-    )
-    SELECT tag FROM names WHERE tag IS NOT NULL`)
-  return rows.map(({ tag }) => tag)
-}
