@@ -187,7 +187,6 @@ async function requireWaiting(tx: Tx, call: Call, uid: string): Promise<AccessRe
 async function emitAnswer(tx: Tx, call: Call, request: AccessRequest, roleUid: string): Promise<void> {
   const event = {
     subject: request.uid,
-    group: parentOf(request.uid),
     resource: toAnsweredRequestResource({ request, roleUid }),
   }
   await emit(tx, call, 'control.iam.access_request.answered', event)

@@ -167,7 +167,7 @@ async function emitChange(
   provider: string,
   resource: Resource,
 ): Promise<void> {
-  await emit(tx, call, name, { subject: provider, group: parentOf(provider), resource })
+  await emit(tx, call, name, { subject: provider, resource })
 }
 
 /** Expiry of a new token. Empty if the token never expires. */

@@ -56,7 +56,7 @@ export async function joinOrganization(
     const before = (await store.findBinding(tx, uid))!
     await store.patchBinding(tx, before, { ...before, accepted: true, updateTime: work.cause.now })
     const after = (await store.findBinding(tx, uid))!
-    const event = { subject: uid, group: parentOf(uid), resource: toBindingResource(after), actor }
+    const event = { subject: uid, resource: toBindingResource(after), actor }
     await emit(tx, work, 'iam.rolebindings.updated', event)
     accepted.push(after)
   }

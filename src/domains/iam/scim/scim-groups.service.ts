@@ -5,7 +5,6 @@ import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { alreadyExists, found, invalid, limitExceeded } from '#lib/errors.ts'
-import { parentOf } from '#lib/uid.ts'
 import type { ScimFilter } from './scim-filter.model.ts'
 import {
   type ChangedGroup,
@@ -49,10 +48,8 @@ export async function listScimGroups(
   const total = await store.countGroups(db, provider, filter)
   const groups = limit === 0 || total === 0 ? [] : await store.listGroups(db, provider, filter, { skip, limit })
   if (!withMembers) return { total, groups }
-  const counts = await store.memberCounts(
-    db,
-    groups.map(({ id }) => id),
-  )
+  const ids = groups.map(({ id }) => id)
+  const counts = await store.memberCounts(db, ids)
   let members = 0
   const end = groups.findIndex(({ id }, i) => {
     members += counts.get(id) ?? 0
@@ -203,6 +200,6 @@ async function emitChange(
   changed: ChangedGroup,
 ): Promise<void> {
   const { provider } = changed.group
-  const input = { subject: provider, group: parentOf(provider), resource: toScimGroupResource(changed) }
+  const input = { subject: provider, resource: toScimGroupResource(changed) }
   await emit(tx, work, `control.iam.scim_group.${what}`, { ...input, source: `/scim/v2/${provider}` })
 }

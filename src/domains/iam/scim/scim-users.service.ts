@@ -7,7 +7,6 @@ import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { AppError, alreadyExists, found, limitExceeded, unauthenticated } from '#lib/errors.ts'
 import { turns } from '#lib/scheduling/turns.ts'
-import { parentOf } from '#lib/uid.ts'
 import { findProvider } from '../identity-providers/identity-providers.store.ts'
 import { opens } from '../identity-providers/scim-settings.model.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
@@ -192,6 +191,6 @@ async function requireRoom(tx: Tx, provider: string): Promise<void> {
 }
 
 async function emitChange(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', user: ScimUser): Promise<void> {
-  const input = { subject: user.provider, group: parentOf(user.provider), resource: toScimUserResource(user) }
+  const input = { subject: user.provider, resource: toScimUserResource(user) }
   await emit(tx, work, `control.iam.scim_user.${what}`, { ...input, source: `/scim/v2/${user.provider}` })
 }

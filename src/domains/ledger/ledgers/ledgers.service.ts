@@ -8,7 +8,6 @@ import { deleteHistory } from '#domains/registry/tags/tag-history.store.ts'
 import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { parentOf } from '#lib/uid.ts'
 import {
   type ErasedLedger,
   ledgerLogType,
@@ -47,7 +46,7 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
     const records = await deleteHistory(tx, ledger)
     await store.deleteLedger(tx, ledger)
     const all: ErasedLedger = { repoUid, paths: [...new Set(gone.map(({ path }) => path))], records }
-    const about = { subject: repoUid, group: parentOf(repoUid), resource: toErasedLedgerResource(all) }
+    const about = { subject: repoUid, resource: toErasedLedgerResource(all) }
     await emit(tx, call, 'control.registry.ledger.erased', about)
     return all
   }, ofAnySize)

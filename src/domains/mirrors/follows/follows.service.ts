@@ -2,7 +2,7 @@
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { requireNoTagProtection } from '#domains/policy/retention/retention-locks.service.ts'
 import { inRepo } from '#domains/registry/blobs/blobs.store.ts'
 import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.ts'
@@ -18,7 +18,6 @@ import {
   permissionDenied,
   refuseIfAny,
 } from '#lib/errors.ts'
-import { toDeletionResource } from '#lib/events/event-body.ts'
 import { type Page, toListed } from '#lib/lists/paging.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
 import { isAtOrBelow, parentOf } from '#lib/uid.ts'
@@ -102,7 +101,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
       await queueTags(tx, row, call.now, brought !== JSON.stringify(follow.platforms))
     }
     const after = (await store.findFollow(tx, repo))!
-    const event = { subject: repo, group: parentOf(repo), resource: toFollowResource(after) }
+    const event = { subject: repo, resource: toFollowResource(after) }
     await emit(tx, call, 'control.registry.follow.updated', event)
     return after
   }, inRepo)
@@ -129,8 +128,7 @@ export async function unfollowRepo(call: Call, repo: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     await lockRepoRow(tx, repo, 'alone')
     if (!(await store.deleteFollow(tx, repo))) throw notFound(followType, repo)
-    const event = { subject: repo, group: parentOf(repo), resource: toDeletionResource({ uid: repo }) }
-    await emit(tx, call, 'control.registry.follow.deleted', event)
+    await emitDeleted(tx, call, 'control.registry.follow.deleted', repo)
   }, inRepo)
   call.log.info('mirror ended', { repo })
 }

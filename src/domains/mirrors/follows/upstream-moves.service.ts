@@ -13,7 +13,7 @@ import { findTagNamed } from '#domains/registry/tags/tags.store.ts'
 import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
-import { parentOf, rootOf } from '#lib/uid.ts'
+import { rootOf } from '#lib/uid.ts'
 import { queueFetch } from './fetches.store.ts'
 import { type FollowStatus, followerActor, toUpstreamMoveResource } from './follows.model.ts'
 import * as store from './follows.store.ts'
@@ -72,7 +72,7 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
         time,
         checkedBefore,
       })
-      await emit(tx, by, 'control.registry.upstream.moved', { subject: uid, group: parentOf(uid), resource })
+      await emit(tx, by, 'control.registry.upstream.moved', { subject: uid, resource })
     }
     if (written && digest !== '' && follow.mode === followModes.full) await queueFetch(tx, follow.repo, digest, now)
     if (written) await queueHistories(tx, follow.repo, [tag], now)

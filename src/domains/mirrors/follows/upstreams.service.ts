@@ -10,7 +10,7 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
-import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
 import { beginAnew, countByUpstream } from './follows.store.ts'
 import { matchesNames, pathLimits, patternProblems } from './tag-patterns.ts'
 import {
@@ -91,7 +91,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw createNameTaken(after.name)
     // Checks at the former address say nothing about the new address.
     if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
-    const event = { subject: uid, group: parentOf(uid), resource: toUpstreamResource(after) }
+    const event = { subject: uid, resource: toUpstreamResource(after) }
     await emit(tx, call, 'control.registry.upstream.updated', event)
     return after
   }, ofAnySize)

@@ -30,7 +30,7 @@ export async function breakPromises(
   const breaking: RetentionOverride = async (tx, row) => {
     const kept = await requireUnheld(tx, call, row, digest || undefined)
     broken = { ...broken, until: kept?.until ?? '', rule: kept?.rule ?? '' }
-    const about = { subject: repo, group: parentOf(repo), resource: toBrokenPromiseResource(broken) }
+    const about = { subject: repo, resource: toBrokenPromiseResource(broken) }
     await emit(tx, call, 'control.registry.retention.promise.broken', about)
   }
   if (digest === '') await deleteRepo(call, repo, breaking)

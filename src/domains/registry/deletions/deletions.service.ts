@@ -1,10 +1,9 @@
 // Deletes repositories and manifests, with everything that refers to them.
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { emit } from '#domains/outbox/emit.ts'
+import { emitDeleted } from '#domains/outbox/emit.ts'
 import { emitDeletion, type Origin } from '#domains/outbox/emit-registry.ts'
 import { found } from '#lib/errors.ts'
-import { toDeletionResource } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { deleteCharts } from '../deployments/deployments.store.ts'
@@ -60,11 +59,7 @@ export async function deleteRepo(call: Call, uid: string, insteadOfRules?: Reten
     }
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: removal.deleteTime })
-    await emit(tx, call, 'registry.repo.deleted', {
-      subject: uid,
-      group: parentOf(uid),
-      resource: toDeletionResource({ uid }),
-    })
+    await emitDeleted(tx, call, 'registry.repo.deleted', uid)
   }, inRepo)
   call.log.info('repo deleted', { uid })
 }

@@ -17,7 +17,7 @@ import {
 import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
-import { newUid, parentOf, rootOf } from '#lib/uid.ts'
+import { newUid, rootOf } from '#lib/uid.ts'
 import { inRepo, lockRepo, meetingAt, type PushTarget } from '../blobs/blobs.store.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import { pathIn } from './paths.service.ts'
@@ -205,7 +205,6 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
     await store.patchRepo(tx, before, after)
     await emit(tx, call, 'registry.repo.updated', {
       subject: uid,
-      group: parentOf(uid),
       resource: toRepoResource(after),
     })
     return after
@@ -243,7 +242,6 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
     const full: FullRepo = { ...after, readme }
     await emit(tx, work, 'registry.repo.updated', {
       subject: uid,
-      group: parentOf(uid),
       resource: toRepoResource(full),
     })
     return full
@@ -293,7 +291,6 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
     const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }
     await emit(tx, call, 'registry.repo.updated', {
       subject: uid,
-      group: parentOf(uid),
       resource: toReadmeResource(after),
     })
     return after

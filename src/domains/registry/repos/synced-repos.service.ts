@@ -4,7 +4,6 @@ import type { Lease } from '#db/leases.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
-import { parentOf } from '#lib/uid.ts'
 import { adminFields, type Repo, toRepoResource } from './repos.model.ts'
 import * as store from './repos.store.ts'
 import type { SyncConfig } from './sync-config.model.ts'
@@ -56,7 +55,6 @@ export async function followSource(
     await store.patchRepo(tx, before, after)
     await emit(tx, work, 'registry.repo.updated', {
       subject: uid,
-      group: parentOf(uid),
       resource: toRepoResource(after),
     })
   })

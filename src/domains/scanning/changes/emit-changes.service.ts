@@ -258,7 +258,6 @@ async function toToldChange(
 
 const toEventInput = ({ kind }: ReportedChange, told: AnnouncedChange): EventInput => ({
   subject: told.repoId,
-  group: parentOf(told.repoId),
   resource: kind === 'found' ? toFoundVulnerabilityResource(told) : toResolvedVulnerabilityResource(told),
   extensions: { vulnerability: told.vulnerability },
 })
