@@ -1,15 +1,9 @@
 // Reader of Grype's JSON, which lists matches of packages and vulnerabilities.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
-import { Findings, fixes, type ScanReport, scoreOf, severityOf, timeOf } from './scan-report.ts'
+import { Findings, fixes, fixStates, type ScanReport, scoreOf, severityOf, timeOf } from './scan-report.ts'
 
 export const isGrype = (document: Json): boolean =>
   Array.isArray(document.matches) && asObject(document.descriptor).name === 'grype'
-
-const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
-  fixed: fixes.fixed,
-  'not-fixed': fixes.notFixed,
-  'wont-fix': fixes.wontFix,
-}
 
 export function readGrype(document: Json): ScanReport {
   const { version, db } = asObject(document.descriptor)
@@ -32,7 +26,7 @@ export function readGrype(document: Json): ScanReport {
           return scoreOf(by, textOf(one.version), one.vector, asObject(one.metrics).baseScore) ?? []
         }),
       ),
-      fix: { state: states[textOf(state)] ?? fixes.unknown, versions: Array.isArray(versions) ? versions : [] },
+      fix: { state: fixStates[textOf(state)] ?? fixes.unknown, versions: Array.isArray(versions) ? versions : [] },
       references: [vulnerability.dataSource, ...advisories, ...urls],
       locations: objectsIn(locations).map(({ path }) => path),
       package: { purl, name, version: of },

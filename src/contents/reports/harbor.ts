@@ -5,6 +5,7 @@ import {
   Findings,
   type FoundScore,
   fixes,
+  fixStates,
   type ScanReport,
   scoreOf,
   severityOf,
@@ -30,7 +31,7 @@ export function readHarbor(document: Json): ScanReport {
       severity: severityOf(one.severity),
       cvss: scoresOf(one),
       fix: {
-        state: fixed === '' ? (states[status] ?? fixes.unknown) : fixes.fixed,
+        state: fixed === '' ? (fixStates[status] ?? fixes.unknown) : fixes.fixed,
         versions: fixed.split(/,\s*/).filter((text) => text !== ''),
       },
       references: links,
@@ -44,15 +45,6 @@ export function readHarbor(document: Json): ScanReport {
     dbBuildTime: timeOf(''),
     vulnerabilities: found.all(),
   }
-}
-
-const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
-  fixed: fixes.fixed,
-  affected: fixes.notFixed,
-  'not-fixed': fixes.notFixed,
-  'wont-fix': fixes.wontFix,
-  will_not_fix: fixes.wontFix,
-  end_of_life: fixes.wontFix,
 }
 
 /** Scores of vendors. Trivy's adapter fills in no other scores. */

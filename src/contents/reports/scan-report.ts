@@ -53,6 +53,13 @@ export type FoundScore = {
 
 /** Numbers of the fix states in version 1 of the API. */
 export const fixes = { unknown: 0, fixed: 1, notFixed: 2, wontFix: 3 } as const
+
+/** Fix states by their names in the formats of all scanners. */
+export const fixStates: Readonly<Record<string, (typeof fixes)[keyof typeof fixes]>> = {
+  fixed: fixes.fixed,
+  ...{ affected: fixes.notFixed, fix_deferred: fixes.notFixed, 'not-fixed': fixes.notFixed },
+  ...{ will_not_fix: fixes.wontFix, 'wont-fix': fixes.wontFix, end_of_life: fixes.wontFix },
+}
 const severities: Readonly<Record<string, number>> = {
   ...{ none: 5, negligible: 5, info: 5, informational: 5, low: 1, minor: 1, medium: 2, moderate: 2 },
   ...{ high: 3, important: 3, critical: 4 },

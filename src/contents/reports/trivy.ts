@@ -6,6 +6,7 @@ import {
   Findings,
   type FoundScore,
   fixes,
+  fixStates,
   type ScanReport,
   scoreOf,
   severityOf,
@@ -14,14 +15,6 @@ import {
 
 export const isTrivy = (document: Json): boolean =>
   document.SchemaVersion === 2 && (document.ArtifactName !== undefined || document.Results !== undefined)
-
-const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
-  fixed: fixes.fixed,
-  affected: fixes.notFixed,
-  fix_deferred: fixes.notFixed,
-  will_not_fix: fixes.wontFix,
-  end_of_life: fixes.wontFix,
-}
 
 /**
  * Reads a report of Trivy. `version` and `built` come from the scan record around the report. Throws Unreadable if the report
@@ -45,7 +38,7 @@ export function readTrivy(document: Json, { version = '', built = '' } = {}): Sc
         severity: severityOf(one.Severity),
         cvss: entriesIn(one.CVSS).flatMap(([by, scores]) => scoresOf(by, scores)),
         fix: {
-          state: states[status] ?? (fixed === '' ? fixes.unknown : fixes.fixed),
+          state: fixStates[status] ?? (fixed === '' ? fixes.unknown : fixes.fixed),
           versions: fixed.split(/,\s*/).filter((text) => text !== ''),
         },
         references: [one.PrimaryURL, ...(Array.isArray(one.References) ? one.References : [])],
