@@ -1,6 +1,7 @@
 // Settings of events and the audit log, and of the log, metrics and traces (docs/operations/monitoring.md).
 
 import { ConfigError, oneOf, onOff, optionalAddress, secret, setting, whole } from './basics.ts'
+import { urlWithoutUser } from './values.ts'
 
 export const eventSettings = {
   deliveryTimeoutMs: setting({
@@ -72,13 +73,6 @@ export const eventSettings = {
   }),
 }
 
-const collector = (value: string, name: string): string => {
-  const url = URL.parse(value)
-  if (value === '' || (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''))
-    return value
-  throw new ConfigError(`${name} must be an http or https URL without a user and password`)
-}
-
 const headers = (value: string, name: string): Readonly<Record<string, string>> => {
   const given = value.split(',').filter((one) => one.trim() !== '')
   const pairs = given.map((one) =>
@@ -117,7 +111,7 @@ export const monitoringSettings = {
   }),
   traces: setting({
     env: 'PINFOLD_TRACES',
-    parse: collector,
+    parse: urlWithoutUser,
     default: '',
     defaultMeans: 'no traces',
     doc: 'URL of an OpenTelemetry collector that receives traces by OTLP over HTTP, such as `http://collector:4318/v1/traces`.',

@@ -1,7 +1,7 @@
 // Settings of the registry, its transparency logs, and vulnerability data (docs/reference/vulnerabilities.md).
 
 import { ConfigError, oneOf, onOff, setting, whole } from './basics.ts'
-import { annotationNames, logKeys, organization, osvEcosystems, witnesses } from './values.ts'
+import { annotationNames, logKeys, organization, osvEcosystems, urlWithoutUser, witnesses } from './values.ts'
 
 export const registrySettings = {
   publicOrg: setting({
@@ -70,13 +70,6 @@ const sourceNames = (value: string, name: string): readonly string[] => {
     `${name} must be data sources, separated by commas: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
   )
 }
-const mirrorUrl = (value: string, name: string): string => {
-  const url = URL.parse(value)
-  if (value === '' || (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''))
-    return value
-  throw new ConfigError(`${name} must be an http or https URL without a user and password`)
-}
-
 export const vulnerabilitySettings = {
   vulnerabilitySources: setting({
     env: 'PINFOLD_VULNERABILITY_SOURCES',
@@ -87,7 +80,7 @@ export const vulnerabilitySettings = {
   }),
   vulnerabilityMirror: setting({
     env: 'PINFOLD_VULNERABILITY_MIRROR',
-    parse: mirrorUrl,
+    parse: urlWithoutUser,
     default: '',
     defaultMeans: 'none, so each source is read from its own address',
     doc: 'URL of a mirror with copies of the data sources.',

@@ -40,6 +40,12 @@ export const directDatabaseUrl = (value: string, name: string): string => {
   }
   return url
 }
+export const urlWithoutUser = (value: string, name: string): string => {
+  const url = URL.parse(value)
+  if (value === '' || (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''))
+    return value
+  throw new ConfigError(`${name} must be an http or https URL without a user and password`)
+}
 export const masterKey = (value: string, name: string): string => {
   try {
     if (value !== '') parseMasterKey(value)

@@ -1,5 +1,6 @@
 // Package URLs: https://github.com/package-url/purl-spec.
 
+import { decodePercent } from '#lib/net/percent-encoding.ts'
 import { goModulePath, goRelease, isGoItself } from '#versions/go-names.ts'
 import { projectName } from '#versions/pep503.ts'
 import { distributionWithCodename, releaseNamed } from './codenames.ts'
@@ -93,17 +94,17 @@ function parse(url: string): Parsed | undefined {
   // A scope of npm begins with the same character. Another part follows a scope, while the version is at the end.
   const isScope = (at === 0 || path[at - 1] === '/') && path.includes('/', at)
   const end = at >= 0 && !isScope ? at : path.length
-  const parts = path.slice(0, end).split('/').map(decoded)
+  const parts = path.slice(0, end).split('/').map(decodePercent)
   const qualifiers = new URLSearchParams(query.replaceAll('+', '%2B'))
   return {
     type: type.toLowerCase(),
     namespace: parts.slice(0, -1).filter(Boolean),
     name: parts.at(-1)!,
-    version: decoded(path.slice(end + 1)).trim(),
+    version: decodePercent(path.slice(end + 1)).trim(),
     qualifiers: new URLSearchParams(
       [...qualifiers].map(([key, value]): [string, string] => [key.toLowerCase(), value]),
     ),
-    subpath: fragment.split('/').filter(Boolean).map(decoded).join('/'),
+    subpath: fragment.split('/').filter(Boolean).map(decodePercent).join('/'),
   }
 }
 
@@ -163,12 +164,4 @@ function sameEpoch(version: string, source: string): string {
 
 function withEpoch(version: string, epoch: string): string {
   return /^[1-9][0-9]*$/.test(epoch) && !version.includes(':') ? `${epoch}:${version}` : version
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -138,10 +138,8 @@ async function applyAll(
            )${t.strict}`),
     )
     const applied = await appliedIn(tx)
-    checkKnown(
-      all.map(({ id }) => id),
-      applied,
-    )
+    const ids = all.map(({ id }) => id)
+    checkKnown(ids, applied)
     const done: string[] = []
     for (const { id, now, later, checksum } of some) {
       const noted = applied.get(id)

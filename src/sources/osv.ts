@@ -6,6 +6,7 @@ import type {
   SeverityLevel,
   SourceRecord,
 } from '#domains/scanning/records/records.model.ts'
+import { decodePercent } from '#lib/net/percent-encoding.ts'
 import { goNamesOf } from '#versions/go-names.ts'
 import { compareInstalled, schemeOf } from '#versions/order.ts'
 import { projectName } from '#versions/pep503.ts'
@@ -137,7 +138,7 @@ function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): {
   if (!events.some((event) => 'fixed' in event && isModular(event.fixed))) return {}
   const [, inUrl] = /[?&]rpmmod=([^&#]{1,256})/.exec(textAt(named.purl, 'purl')) ?? []
   if (inUrl === undefined) return { stream: streamsIn(textAt(record.summary, 'summary')) }
-  const [module, stream] = decodedOf(inUrl).split(':')
+  const [module, stream] = decodePercent(inUrl).split(':')
   return { stream: module && stream ? `${module}:${stream}` : '' }
 }
 
@@ -151,14 +152,6 @@ function streamsIn(line: string): string {
   const found = [...` ${line} `.matchAll(/ ([A-Za-z0-9_.+-]{1,100}:[A-Za-z0-9_.+-]{1,100})(?=[ ,])/g)]
   const streams = [...new Set(found.map(([, stream]) => stream!))]
   return streams.length > maxStreams ? '' : streams.join(' ')
-}
-
-function decodedOf(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const distributionSchemes: ReadonlySet<string> = new Set(['apk', 'deb', 'rpm'])

@@ -1,10 +1,12 @@
 // GET /oauth: sign-in requests of programs that open a browser.
+
 import type { App } from '#app.ts'
 import { type ClientWish, readWish, requireClient, wantsRefresh } from '#issuer/clients.ts'
 import { OAuthRefusal } from '#issuer/oauth-words.ts'
 import type { SignInRequest } from '#issuer/people/sign-in.ts'
 import { checkWish } from '#issuer/people/tokens.ts'
 import { AppError, type FieldViolation, invalid } from '#lib/errors.ts'
+import { decodePercent } from '#lib/net/percent-encoding.ts'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 const maxRedirect = 2048
@@ -42,7 +44,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): SignInRequest
     to: redirect!.href,
     // Decodes the scopes again, since clients escape them twice.
     scopes: query.getAll('scope').flatMap((one) =>
-      unescaped(one)
+      decodePercent(one)
         .split(/[ ,]/)
         .filter((text) => text !== ''),
     ),
@@ -137,14 +139,6 @@ function codeOf(
   const nonce = query.get('nonce') ?? ''
   if (nonce.length > maxNonce) throw new OAuthRefusal('invalid_request', 'nonce is too long')
   return { clientId, challenge, nonce, state }
-}
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const answers = ['token', 'refresh_token', 'error', 'status_code']

@@ -50,10 +50,8 @@ async function totalOf(call: Call, branches: readonly Branch[], filter: Advisory
 }
 
 async function withSeverities(call: Call, advisories: readonly Advisory[]): Promise<ShownAdvisory[]> {
-  const known = await severitiesOf(
-    call.app.db,
-    advisories.flatMap(({ aliases }) => aliases),
-  )
+  const aliases = advisories.flatMap(({ aliases }) => aliases)
+  const known = await severitiesOf(call.app.db, aliases)
   return advisories.map((advisory) => ({
     advisory,
     severities: distinct(advisory.aliases.flatMap((alias) => known.get(alias) ?? [])),
@@ -71,11 +69,8 @@ export async function importAdvisories(
   const given = imported.map((one) => ({ ...one, advisoryId: one.advisoryId || newAdvisoryId() }))
   const counts = await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
-    const known = await store.findImported(
-      tx,
-      parent,
-      given.map(({ advisoryId }) => advisoryId),
-    )
+    const advisoryIds = given.map(({ advisoryId }) => advisoryId)
+    const known = await store.findImported(tx, parent, advisoryIds)
     const saved = given.flatMap((one) => {
       const before = known.get(one.advisoryId)
       const sourceHash = hash('sha256', JSON.stringify(one), 'base64url')

@@ -30,11 +30,8 @@ export async function listPublications(
     store.countOrigins(db, group.uid, filter),
   ])
   const shown = origins.slice(0, Math.min(page.size, countWithinLimit(origins)))
-  const advisories = await store.listPublished(
-    db,
-    group.uid,
-    shown.map(({ term }) => term),
-  )
+  const terms = shown.map(({ term }) => term)
+  const advisories = await store.listPublished(db, group.uid, terms)
   const byOrigin = Map.groupBy(advisories, ({ origin }) => origin)
   const items = origins.slice(0, shown.length + 1).map(({ origin }) => ({
     id: origin,

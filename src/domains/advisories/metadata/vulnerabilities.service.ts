@@ -60,10 +60,8 @@ export function distinct(severities: readonly Severity[]): Severity[] {
 export async function importVulnerabilities(call: Call, imported: readonly Vulnerability[]): Promise<ImportCounts> {
   checkImport(imported)
   const counts = await call.app.db.tx(async (tx) => {
-    const known = await store.findVulnerabilities(
-      tx,
-      imported.map(({ id }) => id),
-    )
+    const ids = imported.map(({ id }) => id)
+    const known = await store.findVulnerabilities(tx, ids)
     const saved = imported.filter((one) => {
       const before = known.get(one.id)
       return !before || textOf(before) !== textOf(one)

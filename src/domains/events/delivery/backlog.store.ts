@@ -66,7 +66,7 @@ export function eventsOfSubject(
      ORDER BY position LIMIT ${limit}`)
 }
 
-/** Position of the last routed event. */
+/** Position of the last routed event. Later events have higher positions. */
 export async function lastPosition(reader: Reader): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`SELECT position FROM events_router WHERE id = 1`)
   return row!.position

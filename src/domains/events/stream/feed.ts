@@ -4,6 +4,7 @@
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { AppError, unavailable } from '#lib/errors.ts'
+import { lastPosition } from '../delivery/backlog.store.ts'
 import type { Feed, OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
@@ -82,7 +83,7 @@ class EventFeed implements Feed {
   async #read(): Promise<void> {
     const { db } = this.#parts
     const mine = this.#view
-    if (mine && mine.newest === undefined) mine.newest = mine.base = await store.newestPosition(db)
+    if (mine && mine.newest === undefined) mine.newest = mine.base = await lastPosition(db)
     for (let found = batch; mine && found === batch; ) {
       const more = await store.eventsAfter(db, mine.newest!, batch)
       if (this.#view !== mine) return

@@ -1,12 +1,6 @@
 import { type Reader, sql } from '#db/sql.ts'
 import type { OrderedEvent } from './stream.model.ts'
 
-/** Position of the newest event. Later events have higher positions. */
-export async function newestPosition(reader: Reader): Promise<number> {
-  const row = await reader.get<{ position: number }>(sql`SELECT position FROM events_router WHERE id = 1`)
-  return row!.position
-}
-
 /** ID of the event at a position. Undefined if the event has expired. */
 export async function eventIdAt(reader: Reader, position: number): Promise<string | undefined> {
   const row = await reader.get<{ uuid: string }>(sql`

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit, emitDeleted } from '#domains/outbox/emit.ts'
-import { type FieldViolation, failedPrecondition, found, invalid, permissionDenied } from '#lib/errors.ts'
+import { type FieldViolation, found, invalid, permissionDenied } from '#lib/errors.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -9,7 +9,7 @@ import { isUid, newUid, top } from '#lib/uid.ts'
 import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { addGroup, checkNewGroup, requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
-import { holdsByBindings } from '../roles/grants.ts'
+import { requireLasting } from '../roles/grants.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
   type GroupInvite,
@@ -93,25 +93,11 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
 
   await requireGroup(tx, parent)
   const role = await requireGrantableRole(tx, call, roleUid, parent)
-  await requireLasting(tx, call, parent, [...invites, ...role.capabilities])
+  await requireLasting(tx, call.caller, parent, [...invites, ...role.capabilities], 'to invite, you need them')
   await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
   await store.insertInvite(tx, created, publicKey)
   await emit(tx, call, 'iam.group_invite.created', { subject: uid, resource: toInviteResource(created) })
   return { invite: withoutUnknown((await store.findInvite(tx, uid))!), code }
-}
-
-/**
- * Throws FAILED_PRECONDITION unless the caller's bindings grant these capabilities. Roles from external groups are not
- * sufficient, since they end with the session.
- */
-async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
-  if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
-  throw failedPrecondition({
-    type: 'SESSION_RIGHTS',
-    subject: group,
-    description:
-      'you have these rights only in this session, through an external group; to invite, you need them by a role binding',
-  })
 }
 
 /** Deletes an invitation. Its code is invalid from then on. */

@@ -5,7 +5,6 @@ import { emit } from '#domains/outbox/emit.ts'
 import { newPushSecret, newUserName } from '#lib/crypto/push-secret.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import {
-  failedPrecondition,
   found,
   invalid,
   limitExceeded,
@@ -23,7 +22,7 @@ import { capabilityNumber } from '../access/capabilities.ts'
 import { requireWholeToken } from '../access/requirements.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listFrom } from '../groups/list-nodes.ts'
-import { holdsByBindings } from '../roles/grants.ts'
+import { requireLasting } from '../roles/grants.ts'
 import { after, findLiveSession } from '../sessions/sessions.service.ts'
 import { removePushToken } from './push-token-use.service.ts'
 import { life, most, type PushToken, pushTokenFields, pushTokenType, toPushTokenResource } from './push-tokens.model.ts'
@@ -78,7 +77,7 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
   }
   const made = await app.db.tx(async (tx) => {
     await requireGroup(tx, group)
-    await requireLasting(tx, call, group, numbers)
+    await requireLasting(tx, call.caller, group, numbers, 'a push token needs them')
     await requireRoom(tx, token)
     const created = { ...token, ...(await vouchedBySession(tx, call)), userName: await freeUserName(tx) }
     await store.insertPushToken(tx, created, hashOf(secret))
@@ -123,20 +122,6 @@ async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<VouchedF
   if (!session) throw unauthenticated('the session of the token has ended; sign in again')
   const { provider, organization, externalId, act } = session
   return { provider, organization, externalId, issuer: act.iss ?? '', sessionUid: uid }
-}
-
-/**
- * Throws FAILED_PRECONDITION unless the caller's bindings grant these capabilities. Roles from external groups end with the
- * session, but the token lasts longer.
- */
-async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
-  if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
-  throw failedPrecondition({
-    type: 'SESSION_RIGHTS',
-    subject: group,
-    description:
-      'you have these rights only in this session, through an external group; a push token needs them by a role binding',
-  })
 }
 
 type NewTokenFields = Pick<PushToken, 'identityUid' | 'group' | 'createTime'>

@@ -1,5 +1,7 @@
+import type { Caller } from '#caller.ts'
 import type { Reader } from '#db/sql.ts'
 import { createBriefCache } from '#lib/caches/brief-cache.ts'
+import { failedPrecondition } from '#lib/errors.ts'
 import { maskOf } from '../access/capabilities.ts'
 import type { GrantCache, Grants } from '../access/grants.model.ts'
 import { createRights } from '../access/rights.ts'
@@ -24,6 +26,25 @@ export function grantsOf(roles: readonly { scope: string; capabilities: string }
     grants.set(scope, (grants.get(scope) ?? 0n) | mask)
   }
   return grants
+}
+
+/**
+ * Throws FAILED_PRECONDITION unless the caller's bindings grant these capabilities. Roles from external groups are not
+ * sufficient, since they end with the session. `purpose` is the end of the error message.
+ */
+export async function requireLasting(
+  reader: Reader,
+  caller: Caller,
+  group: string,
+  capabilities: Iterable<number>,
+  purpose: string,
+): Promise<void> {
+  if (caller.operator || (await holdsByBindings(reader, caller.uid, group, capabilities))) return
+  throw failedPrecondition({
+    type: 'SESSION_RIGHTS',
+    subject: group,
+    description: `you have these rights only in this session, through an external group; ${purpose} by a role binding`,
+  })
 }
 
 /** True if the bindings of an identity grant all of the capabilities on a group. Roles from external groups are ignored. */

@@ -59,10 +59,8 @@ export async function withGroupsAndRoles(call: Call, bindings: readonly Hydrated
     db,
     bindings.map(({ uid }) => parentOf(uid)),
   )
-  const roleOf = await rolesByUid(
-    db,
-    bindings.map(({ roleUid }) => roleUid),
-  )
+  const roleUids = bindings.map(({ roleUid }) => roleUid)
+  const roleOf = await rolesByUid(db, roleUids)
   return bindings.map((binding) => {
     return { binding, group: groupOf.get(parentOf(binding.uid)), role: roleOf.get(binding.roleUid) }
   })

@@ -204,10 +204,8 @@ async function mappedRoles(
   if (organization === '' || groups.length === 0) return { granted, groupRoles: [] }
   const mappings = await mappingsOfGroups(reader, provider, groups)
   const inside = mappings.filter(({ scope, uid }) => rootOf(scope) === organization && parentOf(uid) === provider)
-  const roles = await rolesByUid(
-    reader,
-    inside.map(({ roleUid }) => roleUid),
-  )
+  const roleUids = inside.map(({ roleUid }) => roleUid)
+  const roles = await rolesByUid(reader, roleUids)
   for (const { scope, roleUid } of inside) {
     const mask = maskOf(roles.get(roleUid)?.capabilities ?? [])
     granted.set(scope, (granted.get(scope) ?? 0n) | mask)

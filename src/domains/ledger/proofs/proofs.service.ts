@@ -76,11 +76,8 @@ export async function policyOf(
   const { db, config } = app
   const logs = await store.listLogs(db, organization)
   if (logs.length === 0) throw notFound(ledgerLogType, organization)
-  const keys = await logKeysNow(
-    db,
-    app,
-    logs.map(({ id }) => id),
-  )
+  const ids = logs.map(({ id }) => id)
+  const keys = await logKeysNow(db, app, ids)
   const lines = logs.flatMap(({ id, origin }) => {
     const location = `${url}/ledger/${idOf({ organization, name: nameIn(origin) })}`
     return keys.filter(({ log }) => log === id).map(({ vkey }) => `log ${vkey} ${location}`)

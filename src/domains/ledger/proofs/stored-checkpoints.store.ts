@@ -1,3 +1,4 @@
+import { countRows } from '#db/bulk.ts'
 import { list, type Reader, raw, sql, type Tx } from '#db/sql.ts'
 
 export { readWalPosition } from '#db/postgres/wal-position.ts'
@@ -37,6 +38,5 @@ export function storedLogs(reader: Reader, after: number, most: number): Promise
 }
 
 export async function countSuspended(reader: Reader): Promise<number> {
-  const row = await reader.get<{ count: number }>(sql`SELECT count(*) AS count FROM ledger_logs WHERE ${isSuspended}`)
-  return row?.count ?? 0
+  return countRows(reader, sql`FROM ledger_logs WHERE ${isSuspended}`)
 }

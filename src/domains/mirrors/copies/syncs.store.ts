@@ -1,3 +1,4 @@
+import { countRows } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { type SyncState, type SyncStatus, syncStates } from '../follows/sync-states.model.ts'
 import type { Sync, SyncCursor } from './syncs.model.ts'
@@ -45,9 +46,7 @@ export async function sourceOf(reader: Reader, repo: string): Promise<string | u
 }
 
 export async function countBySource(reader: Reader, source: string, now: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM repo_syncs WHERE source = ${source} AND expiration_time > ${now}`)
-  return row!.total
+  return countRows(reader, sql`FROM repo_syncs WHERE source = ${source} AND expiration_time > ${now}`)
 }
 
 const statusColumns = sql`repo_uid AS repo, status AS state, status_time AS since`

@@ -1,4 +1,4 @@
-import { insertsOf } from '#db/bulk.ts'
+import { countRows, exists, insertsOf } from '#db/bulk.ts'
 import { after } from '#db/listing.ts'
 import { pageTail } from '#db/listing-beyond.ts'
 import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -57,8 +57,7 @@ export async function followsBelow(reader: Reader, scope: string, page: Page): P
 }
 
 export async function countFollowsBelow(reader: Reader, scope: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`SELECT count(*) AS total FROM follows f WHERE ${isBelow(scope)}`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM follows f WHERE ${isBelow(scope)}`)
 }
 
 /** Same condition, for the indexes with the mirrors of an organization in order. Otherwise the database would sort the mirrors. */
@@ -102,9 +101,7 @@ export async function followStatesBelow(
 }
 
 export async function countByUpstream(reader: Reader, upstream: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM follows WHERE upstream_uid = ${upstream}`)
-  return row!.total
+  return countRows(reader, sql`FROM follows WHERE upstream_uid = ${upstream}`)
 }
 
 /** Stores a mirror. If it has another source than before, its progress starts from the beginning. */
@@ -135,9 +132,7 @@ export async function deleteFollow(tx: Tx, repo: string): Promise<boolean> {
 
 /** True if the configuration of the mirror is unchanged. Each change of it locks the repository. */
 export async function isCurrentFollow(reader: Reader, { repo, updateTime }: Follow): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM follows WHERE repo_uid = ${repo} AND update_time = ${updateTime}`)
-  return row !== undefined
+  return exists(reader, sql`FROM follows WHERE repo_uid = ${repo} AND update_time = ${updateTime}`)
 }
 
 export async function forgetTags(tx: Tx, repo: string): Promise<void> {
@@ -244,9 +239,7 @@ export async function findFollowedTag(reader: Reader, repo: string, tag: string)
 }
 
 export async function countFollowedTags(reader: Reader, repo: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM follow_tags WHERE repo_uid = ${repo}`)
-  return row!.total
+  return countRows(reader, sql`FROM follow_tags WHERE repo_uid = ${repo}`)
 }
 
 export async function followedTagNames(reader: Reader, repo: string): Promise<string[]> {

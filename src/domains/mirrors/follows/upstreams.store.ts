@@ -1,3 +1,4 @@
+import { countRows } from '#db/bulk.ts'
 import { namedNodes, nodeTable } from '#db/node-table.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Upstream } from './upstreams.model.ts'
@@ -38,9 +39,7 @@ export async function upstreamsThatCreateRepos(reader: Reader, groups: readonly 
 }
 
 export async function countUpstreams(reader: Reader, organization: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM upstreams WHERE uid > ${`${organization}/`} AND uid < ${`${organization}0`}`)
-  return row!.total
+  return countRows(reader, sql`FROM upstreams WHERE uid > ${`${organization}/`} AND uid < ${`${organization}0`}`)
 }
 
 const valuesOf = (one: Upstream, password: Uint8Array) => ({

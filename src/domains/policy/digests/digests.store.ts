@@ -1,3 +1,4 @@
+import { countRows } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { join, type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Usage } from '#domains/registry/usage/digest-usage.model.ts'
@@ -15,9 +16,7 @@ export async function referrersOf(reader: Reader, repo: number, subject: string,
 }
 
 export async function countReferrers(reader: Reader, repo: number, subject: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM manifests WHERE ${about(repo, subject)}`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM manifests WHERE ${about(repo, subject)}`)
 }
 
 const about = (repo: number, subject: string): Sql => {
@@ -87,9 +86,7 @@ export async function unpulledIn(
 }
 
 export async function countUnpulled(reader: Reader, repo: number, asked: AskedUnpulled): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM manifests m WHERE ${isUnpulled(repo, asked)}`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM manifests m WHERE ${isUnpulled(repo, asked)}`)
 }
 
 function isUnpulled(repo: number, { upTo, since, except, ...range }: AskedUnpulled): Sql {

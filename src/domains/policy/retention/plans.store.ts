@@ -1,3 +1,4 @@
+import { countRows } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { madeList } from '#db/made-below.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -21,9 +22,7 @@ export async function insertPlan(tx: Tx, owner: { organization: string; group: s
 
 /** Number of unexpired plans of the organization. */
 export async function countPlans(reader: Reader, organization: string, now: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM retention_plans WHERE organization = ${organization} AND expire_time > ${now}`)
-  return row!.total
+  return countRows(reader, sql`FROM retention_plans WHERE organization = ${organization} AND expire_time > ${now}`)
 }
 
 /** Lets the plans of a scope expire now. Plans in progress are left unchanged. */
@@ -94,9 +93,7 @@ export async function deletionPage(reader: Reader, plan: number, page: Page): Pr
 
 /** Number of deletions in a plan. Counting is fast, since a plan has at most 100,000. */
 export async function countDeletions(reader: Reader, plan: number): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM planned_deletions WHERE plan_id = ${plan}`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM planned_deletions WHERE plan_id = ${plan}`)
 }
 
 /** Next manifests to delete. Parents come before the manifests that belong to them. */

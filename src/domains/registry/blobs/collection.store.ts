@@ -1,3 +1,4 @@
+import { exists } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { type Collected, type Collection, collectionStates } from './collection.model.ts'
@@ -69,8 +70,7 @@ export async function staleUploads(
 }
 
 export async function isStale(reader: Reader, upload: string, cutoff: string): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM uploads WHERE uid = ${upload} AND update_time < ${cutoff}`)
-  return row !== undefined
+  return exists(reader, sql`FROM uploads WHERE uid = ${upload} AND update_time < ${cutoff}`)
 }
 
 /** The given locations that a row of the database refers to. */

@@ -1,5 +1,6 @@
 // Storage that organizations use in the registry. Each transaction that changes links, manifests or uploads records the change
 // here.
+import { exists } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Usage } from './blobs.model.ts'
 
@@ -16,8 +17,7 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
 
 /** True if the organization exists and its usage was ever counted. */
 export async function hasUsage(reader: Reader, organization: string): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM organization_usage WHERE org_uid = ${organization} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM organization_usage WHERE org_uid = ${organization}`)
 }
 
 /** Adds to the usage row of this database connection, so that pushes to one organization do not wait for each other. */

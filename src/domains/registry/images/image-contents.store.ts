@@ -1,3 +1,4 @@
+import { exists } from '#db/bulk.ts'
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -340,8 +341,7 @@ export async function nextOutdated(reader: Reader, after: string): Promise<{ rep
 }
 
 export async function hasOutdated(reader: Reader): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM image_contents WHERE reader IN (${list(earlier)}) LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM image_contents WHERE reader IN (${list(earlier)})`)
 }
 
 /** Deletes all contents of a repository. Deletes package lists that no other repository uses. */

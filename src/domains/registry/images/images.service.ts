@@ -151,10 +151,8 @@ async function searchEntries(search: Search, entries: readonly Entry[]): Promise
   const withoutArchitecture = entries.filter(
     ({ digest, architecture }) => architecture === undefined && walk.isNew(digest),
   )
-  const manifests = await readManifests(
-    search,
-    withoutArchitecture.map(({ digest }) => digest),
-  )
+  const digests = withoutArchitecture.map(({ digest }) => digest)
+  const manifests = await readManifests(search, digests)
   const configs = await blobsOf(
     search.call,
     search.repo,

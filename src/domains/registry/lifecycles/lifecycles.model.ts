@@ -1,4 +1,5 @@
 import type { Fields } from '#lib/fields.ts'
+import { decodePercent } from '#lib/net/percent-encoding.ts'
 
 /** Product with release lines, such as Node.js, and the lifetime of each line. */
 export type Product = {
@@ -81,17 +82,9 @@ export function namesOf({ name, aliases, purls }: Pick<Product, 'name' | 'aliase
     for (const [pattern, rank] of rankOfPurl) {
       const found = pattern.exec(purl)?.[1]
       if (found === undefined) continue
-      add(decoded(found), rank)
+      add(decodePercent(found), rank)
       break
     }
   }
   return [...ranks].map(([one, rank]) => ({ name: one, rank }))
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

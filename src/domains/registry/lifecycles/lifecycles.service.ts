@@ -17,10 +17,8 @@ export type ImportCounts = { created: number; updated: number; unchanged: number
 export async function importProducts(call: Call, products: readonly Product[]): Promise<ImportCounts> {
   checkImport(products)
   const counts = await call.app.db.tx(async (tx) => {
-    const known = await store.findProducts(
-      tx,
-      products.map(({ name }) => name),
-    )
+    const names = products.map(({ name }) => name)
+    const known = await store.findProducts(tx, names)
     const saved = products.filter((one) => textOf(known.get(one.name)) !== textOf(one))
     for (const one of saved) await store.saveProduct(tx, one, call.now)
     const updated = saved.filter(({ name }) => known.has(name)).length

@@ -1,3 +1,4 @@
+import { countRows, exists } from '#db/bulk.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -11,8 +12,7 @@ export async function findManifest(reader: Reader, repo: number, digest: string)
 }
 
 export async function hasManifest(reader: Reader, repo: number, digest: string): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
-  return row !== undefined
+  return exists(reader, sql`FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
 /**
@@ -192,9 +192,7 @@ export async function reposAt(reader: Reader, scope: string, after: string, most
 }
 
 export async function countManifests(reader: Reader, repos: readonly number[]): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM manifests WHERE repo_id IN (${list(repos)})`)
-  return row!.total
+  return countRows(reader, sql`FROM manifests WHERE repo_id IN (${list(repos)})`)
 }
 
 /**

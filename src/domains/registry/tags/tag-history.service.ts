@@ -113,10 +113,8 @@ async function pageOfRecords(
   const rows = await store.listRecords(db, ledger, tag || undefined, window, page)
   // Callers who are only allowed to pull see uids, not names.
   const named = call.caller.rights.holds(repoUid, listIdentities) ? rows : []
-  const names = await actorNames(
-    db,
-    named.map(({ actor }) => actor),
-  )
+  const actors = named.map(({ actor }) => actor)
+  const names = await actorNames(db, actors)
   // The cursor of a record has its tag and its time.
   const tieOf = (row: store.EndedRecord) => (page.order.field === 'time' ? row.tag : row.time)
   return toListed(

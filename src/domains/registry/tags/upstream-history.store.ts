@@ -1,6 +1,6 @@
 // Tag history that upstream registries have served. This server has not observed it, so it is stored apart from the tag history.
 // No decision depends on it.
-import { insertsOf } from '#db/bulk.ts'
+import { countRows, insertsOf } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -40,9 +40,7 @@ export async function findLastReported(reader: Reader, teller: HistorySource, ta
 
 /** Number of upstream assignments that are stored for one tag, from all sources. */
 export async function countOfTag(reader: Reader, ledger: number, tag: string): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM told_moves WHERE ledger_id = ${ledger} AND tag = ${tag}`)
-  return row!.total
+  return countRows(reader, sql`FROM told_moves WHERE ledger_id = ${ledger} AND tag = ${tag}`)
 }
 
 const into = sql`

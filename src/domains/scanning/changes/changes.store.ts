@@ -1,6 +1,6 @@
 // Findings that no event has reported yet, and recorded changes that wait for their events.
 
-import { allOf } from '#db/bulk.ts'
+import { allOf, exists } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Step } from '#lib/lists/paging.ts'
@@ -213,9 +213,7 @@ type About = Pick<Change, 'vulnerability' | 'organization'>
 
 /** True if a package list is queued for comparison, so that some of its findings may be missing. */
 export async function waitsForMatch(reader: Reader, listNo: number): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM match_queue WHERE kind = ${matchKinds.list} AND item = ${String(listNo)} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM match_queue WHERE kind = ${matchKinds.list} AND item = ${String(listNo)}`)
 }
 
 export async function noteLater(

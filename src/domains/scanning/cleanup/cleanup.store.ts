@@ -1,4 +1,5 @@
 // Queries that delete package lists that no image has, and packages that no list has.
+import { exists } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 
@@ -77,8 +78,7 @@ export async function heldAfter(
 }
 
 export async function isListed(reader: Reader, componentNo: number): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM list_components WHERE component_id = ${componentNo} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM list_components WHERE component_id = ${componentNo}`)
 }
 
 export type DeletedFinding = { findingNo: number; affectedNo: number; organization: string; charged: number }

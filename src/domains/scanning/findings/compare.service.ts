@@ -64,11 +64,8 @@ export async function matchSlice(
     return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(findingKeyOf(one)))
   })
   // Closes old findings before it inserts new ones, because only one finding of a component and an advisory entry can be open.
-  await store.closeFindings(
-    tx,
-    gone.map(({ findingNo }) => findingNo),
-    now,
-  )
+  const findingNos = gone.map(({ findingNo }) => findingNo)
+  await store.closeFindings(tx, findingNos, now)
   await store.insertFindings(tx, added, now)
   await chargeOwn(tx, added)
   const compared = numbers.filter((number) => !held.has(number))

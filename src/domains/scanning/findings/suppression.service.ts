@@ -26,11 +26,8 @@ export async function suppress(
   const there = new Set(open.map(keyOf))
   const ended = open.filter((one) => !stays.has(keyOf(one)))
   const begun = wanted.filter((one) => !there.has(keyOf(one)))
-  await store.endSuppressions(
-    tx,
-    ended.map(({ id }) => id),
-    now,
-  )
+  const ids = ended.map(({ id }) => id)
+  await store.endSuppressions(tx, ids, now)
   await store.beginSuppressions(tx, begun, now)
   return found.length < page.most ? undefined : found.at(-1)
 }
@@ -73,10 +70,8 @@ async function suppressedOf(
   if (found.length === 0) return { open: [], wanted: [] }
   const isAsked = new Set(pairs.map(({ componentNo, ownerNo }) => `${componentNo} ${ownerNo}`))
   const componentOf = new Map(found.map(({ findingNo, componentNo }) => [findingNo, componentNo]))
-  const all = await store.suppressedNow(
-    reader,
-    found.map(({ findingNo }) => findingNo),
-  )
+  const findingNos = found.map(({ findingNo }) => findingNo)
+  const all = await store.suppressedNow(reader, findingNos)
   const open = all.filter(({ findingNo, ownerNo }) => isAsked.has(`${componentOf.get(findingNo)} ${ownerNo}`))
   const wanted: store.Suppression[] = []
   const owners = await store.componentsOf(reader, [...new Set(pairs.map(({ ownerNo }) => ownerNo))])

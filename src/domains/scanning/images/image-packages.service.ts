@@ -9,7 +9,7 @@ import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import type { Gap } from '../image-findings/reports.model.ts'
-import { findList } from '../lists/lists.store.ts'
+import { countEntries, findList } from '../lists/lists.store.ts'
 import { unread } from '../reports/image-knowledge.service.ts'
 import type { ListedComponent } from './images.store.ts'
 import * as store from './images.store.ts'
@@ -67,7 +67,7 @@ export async function listImagePackages(
   const { db } = call.app
   const rows = await store.componentPage(db, listNo, page)
   const numbered = rows.map((one) => ({ ...one, number: String(one.componentNo), uid: String(one.componentNo) }))
-  const { items, ...listed } = toListed(call, page, numbered, await store.countComponents(db, listNo))
+  const { items, ...listed } = toListed(call, page, numbered, await countEntries(db, listNo))
   return { ...listed, items: items.map((one) => toPackage(one, distribution)), gaps }
 }
 

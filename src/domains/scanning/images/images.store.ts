@@ -233,12 +233,6 @@ export async function componentPage(reader: Reader, listNo: number, page: Page):
   return rows.map(toEntry)
 }
 
-export async function countComponents(reader: Reader, listNo: number): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM list_components WHERE list_id = ${listNo}`)
-  return row?.total ?? 0
-}
-
 /** One page of the packages of a list after the package `after`, in order. */
 export async function componentsIn(reader: Reader, listNo: number, { after, most }: Step): Promise<ListedComponent[]> {
   const rows = await reader.all<EntryRow>(sql`

@@ -1,4 +1,4 @@
-import { insertsOf } from '#db/bulk.ts'
+import { countRows, insertsOf } from '#db/bulk.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Step } from '#lib/lists/paging.ts'
@@ -198,9 +198,7 @@ export async function setOver(tx: Tx, listNo: number, now: string): Promise<bool
 
 /** Number of packages of a list. */
 export async function countEntries(reader: Reader, listNo: number): Promise<number> {
-  const row = await reader.get<{ total: number }>(sql`
-    SELECT count(*) AS total FROM list_components WHERE list_id = ${listNo}`)
-  return row?.total ?? 0
+  return countRows(reader, sql`FROM list_components WHERE list_id = ${listNo}`)
 }
 
 /** Marks a list as within its limit. Returns false if the list was within its limit already. */

@@ -120,11 +120,8 @@ async function countsOfTag(
   const sum = new Map<string, number>()
   const reports: CountReport[] = []
   const images = await imagesOn(counting, followed, days)
-  const sizes = await createSizes(
-    counting.call,
-    repo,
-    images.map(({ digest }) => digest),
-  )
+  const digests = images.map(({ digest }) => digest)
+  const sizes = await createSizes(counting.call, repo, digests)
   const first = images.flatMap(({ day, spans }) => spans.find(({ fromTime }) => fromTime <= day.end) ?? [])
   await counting.knowledge.foresee(first, [rootOf(repo.uid)])
   for (const held of images) {
@@ -199,11 +196,8 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
     })
   }
   const history = [...within, ...(await listHistory(db, repo.ledger, tag, { before: first.start }, 1))]
-  const contents = await contentsOverTime(
-    db,
-    repo.id,
-    history.map(({ digest }) => digest),
-  )
+  const digests = history.map(({ digest }) => digest)
+  const contents = await contentsOverTime(db, repo.id, digests)
   return days.flatMap((day): Held[] => {
     const at = history.find(({ time }) => time <= day.end)
     if (!at || at.event === 'deleted' || at.digest === '') return []

@@ -84,10 +84,8 @@ const nothingOf = (gaps: Gap[]): ImageFindings => ({
 
 /** Sorts findings: exploited ones first, then by severity, exploit probability and age. */
 async function ranked(app: Call['app'], found: readonly Omit<ShownFinding, 'rank'>[]): Promise<ShownFinding[]> {
-  const ranks = await ranksOf(
-    app,
-    found.flatMap(({ vulnerabilities }) => vulnerabilities),
-  )
+  const vulnerabilities = found.flatMap(({ vulnerabilities }) => vulnerabilities)
+  const ranks = await ranksOf(app, vulnerabilities)
   const all = found.map((one) => ({
     ...one,
     rank: rankAmong(one.vulnerabilities.flatMap((id) => ranks.get(id) ?? [])),

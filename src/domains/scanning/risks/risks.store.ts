@@ -1,4 +1,4 @@
-import { allOf } from '#db/bulk.ts'
+import { allOf, exists } from '#db/bulk.ts'
 import { list, type Reader, sql } from '#db/sql.ts'
 import { endingTable } from '#domains/rules/rules.store.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -28,9 +28,7 @@ export async function countOf(reader: Reader, scope: string, vulnerability: stri
 
 /** True if there is or was an acceptance at one of the scopes. */
 export async function hasRisks(reader: Reader, scopes: readonly string[]): Promise<boolean> {
-  const row = await reader.get(sql`
-    SELECT 1 AS found FROM risk_acceptances t WHERE t.scope_uid IN (${list(scopes)}) LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM risk_acceptances t WHERE t.scope_uid IN (${list(scopes)})`)
 }
 
 /** Present and former acceptances of some vulnerabilities at some scopes. */

@@ -1,4 +1,4 @@
-import { allOf, atMost } from '#db/bulk.ts'
+import { allOf, atMost, exists } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
 /**
@@ -98,8 +98,7 @@ export async function ignoringStatementsOf(
 
 /** True if a signer has ever made a statement on an image of the repository. */
 export async function hasSigned(reader: Reader, repoUid: string): Promise<boolean> {
-  const row = await reader.get(sql`SELECT 1 AS found FROM signed_statements WHERE repo_uid = ${repoUid} LIMIT 1`)
-  return row !== undefined
+  return exists(reader, sql`FROM signed_statements WHERE repo_uid = ${repoUid}`)
 }
 
 /** Deletes at most `limit` signed statements of a repository. Returns their number. */
