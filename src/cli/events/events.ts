@@ -9,10 +9,10 @@ import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.t
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { ApiError } from '../framework/api-client.ts'
-import { apiCommand, parentOf } from '../framework/api-pages.ts'
+import { apiCommand, inOption, parentOf } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
-import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
+import { type ArgumentSpec, type Commands, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { NameNotFound, namesOf } from '../framework/names.ts'
 import { plain } from '../framework/plain-text.ts'
@@ -22,12 +22,6 @@ const base = '/events/v2/subscriptions'
 const whichArgument: ArgumentSpec = {
   name: '<webhook>',
   summary: 'Webhook: its uid, or its URL if no other webhook has the same URL',
-}
-const parentOption: OptionSpec = {
-  flags: '--in <group>',
-  summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
-  former: ['--parent <group>'],
-  default: 'parent',
 }
 /** Maximum number of deliveries or refusals without `--limit`. */
 const usualLimit = 50
@@ -55,7 +49,7 @@ const create = apiCommand(
 the server, and with the secret according to Standard Webhooks.`,
     arguments: [{ name: '<url>', summary: 'Endpoint URL of the receiver: https://…' }],
     options: [
-      parentOption,
+      inOption,
       {
         flags: '--type <pattern>',
         summary: "Only events of this type, such as '*.registry.push.*'; may be repeated",
@@ -89,7 +83,7 @@ the server, and with the secret according to Standard Webhooks.`,
 const list = listCommand(
   {
     usual: Number.POSITIVE_INFINITY,
-    options: [{ ...parentOption, summary: 'Only webhooks of this organization or group' }, outputOption],
+    options: [{ ...inOption, summary: 'Only webhooks of this organization or group' }, outputOption],
     async run(api, { in: parent }) {
       const scope = parent === undefined ? {} : { 'uidp.descendants_of': await parentOf(api, parent) }
       const { items, more } = await api.selected<SubscriptionJson>(base, 'subscriptions', scope)

@@ -166,6 +166,14 @@ function readerOf(
   }
 }
 
+/** Option for the group that `parentOf` reads. */
+export const inOption: OptionSpec = {
+  flags: '--in <group>',
+  summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
+  former: ['--parent <group>'],
+  default: 'parent',
+}
+
 /**
  * Uid of the group in `--in`: a uid, or the names of an organization and folders. Without `--in`, the caller's own organization.
  */

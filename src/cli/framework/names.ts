@@ -200,6 +200,13 @@ async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map<string
   return known
 }
 
+/** The uid in an argument. `hint` is the next step in the error for any other text. */
+export function uidFrom(given: unknown, hint: string): string {
+  const text = String(given)
+  if (isUid(text)) return text
+  throw usageError(`${text} is not a uid; ${hint}`)
+}
+
 /** Uid of the group that contains a resource. Empty for an organization. */
 export function groupAbove(uid: string): string {
   return uid.includes('/') ? above(uid) : ''

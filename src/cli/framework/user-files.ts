@@ -151,6 +151,15 @@ export function readUserFile(file: string): string | undefined {
   }
 }
 
+/** Secret in the file of an option, without the line break at its end. */
+export function secretIn(file: string, flag: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch {
+    throw usageError(`${flag}: ${file} cannot be read; check its path and permissions`)
+  }
+}
+
 /** Writes a file that only this user can read. A concurrent reader gets either the old or the new content. */
 export function writeUserFile(file: string, content: string): void {
   const fresh = `${file}.${randomUUID()}`

@@ -1,11 +1,9 @@
 // Commands to list, approve and deny requests to join an organization.
 import type { AccessRequestJson } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
-import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
-import { usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
-import { organizationOf } from '../framework/names.ts'
+import { organizationOf, uidFrom } from '../framework/names.ts'
 import { findRole } from './resources.ts'
 
 const base = '/control/v1/accessRequests'
@@ -41,11 +39,6 @@ const refuse = apiCommand({
   },
 })
 
-function requestOf(given: unknown): string {
-  const text = String(given)
-  if (!isUid(text))
-    throw usageError(`${text} is not a uid; pinfold access-requests list ORG shows the uids of requests`)
-  return text
-}
+const requestOf = (uid: unknown) => uidFrom(uid, 'pinfold access-requests list ORG shows the uids of requests')
 
 export const accessRequests: Commands = { list, approve, deny: refuse }

@@ -1,10 +1,9 @@
 // Commands for role bindings that are pending until their user accepts them.
 import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
-import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
-import { usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
+import { uidFrom } from '../framework/names.ts'
 import { sessionOptions } from '../framework/session.ts'
 import { removeTokens, userFiles } from '../framework/user-files.ts'
 
@@ -31,9 +30,7 @@ const answer = (verb: 'accept' | 'refuse'): Command =>
     {
       arguments: [{ name: '<uid>', summary: 'Uid of the role binding, from pinfold invitations pending' }],
       options: [],
-      check({ uid }) {
-        if (!isUid(String(uid))) throw usageError(`${uid} is not a uid; pinfold invitations pending shows the uids`)
-      },
+      check: ({ uid }) => void uidFrom(uid, 'pinfold invitations pending shows the uids'),
       async run(api, { uid }, { env }) {
         const { acceptedUids = [] } = await api.call('POST', `${base}/${uid}:${verb}`, {})
         // Stored tokens do not have the new roles.

@@ -1,12 +1,10 @@
 // Commands to list and revoke sessions.
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
-import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
-import { usageError } from '../framework/cli-error.ts'
 import { type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
-import { organizationOf } from '../framework/names.ts'
+import { organizationOf, uidFrom } from '../framework/names.ts'
 import { sessionOptions } from '../framework/session.ts'
 
 const base = '/control/v1/sessions'
@@ -40,9 +38,7 @@ const end = apiCommand(
   {
     arguments: [{ name: '<uid>', summary: 'Uid of the session, from pinfold sessions list' }],
     options: [organizationOption],
-    check({ uid }) {
-      if (!isUid(String(uid))) throw usageError(`${uid} is not a uid; pinfold sessions list shows the uids of sessions`)
-    },
+    check: ({ uid }) => void uidFrom(uid, 'pinfold sessions list shows the uids of sessions'),
     async run(api, options) {
       const organization = await organizationIn(api, options)
       if (organization === undefined) await api.call('DELETE', `${base}/${options.uid}`)

@@ -6,7 +6,7 @@ import type { Commands, Options } from '../framework/command.ts'
 import { findIdentity, groupOf, namesOf } from '../framework/names.ts'
 import type { Row } from '../framework/plain-text.ts'
 import type { Field } from '../framework/verbs.ts'
-import { exceptionCommands, ruleCommands, ruleNamed } from './rules.ts'
+import { constant, exceptionCommands, ruleCommands, ruleNamed } from './rules.ts'
 
 const kind = {
   path: '/registry/v2/pullRules',
@@ -22,7 +22,6 @@ const listed = (text: string): string[] =>
     .split(',')
     .map((one) => one.trim())
     .filter((one) => one !== '')
-const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
 
 const fields: readonly Field[] = [
   { flags: '--name <name>', summary: 'Name of the policy' },

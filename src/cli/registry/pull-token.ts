@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
 import type { Body } from '../framework/api-client.ts'
-import { apiCommand, apiReader, callerOptions, parentOf } from '../framework/api-pages.ts'
+import { apiCommand, apiReader, callerOptions, inOption, parentOf } from '../framework/api-pages.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import {
@@ -33,10 +33,8 @@ const maxTtlHours = 8760
 
 export const createOptions: readonly OptionSpec[] = [
   {
-    flags: '--in <group>',
+    ...inOption,
     summary: 'Organization or folder to pull from: ORG, ORG/FOLDER or a uid; default: your own organization',
-    former: ['--parent <group>'],
-    default: 'parent',
   },
   { flags: '--name <name>', summary: 'Name of the identity that is created; default: pull-token' },
   {
@@ -72,16 +70,7 @@ const create: Command = {
 
 const list = listCommand({
   usual: Number.POSITIVE_INFINITY,
-  options: [
-    {
-      flags: '--in <group>',
-      summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
-      former: ['--parent <group>'],
-      default: 'parent',
-    },
-    { flags: '--expired', summary: 'Only expired pull tokens' },
-    outputOption,
-  ],
+  options: [inOption, { flags: '--expired', summary: 'Only expired pull tokens' }, outputOption],
   async run(api, options) {
     const parent = await parentOf(api, options.in)
     const now = new Date().toISOString()

@@ -14,6 +14,7 @@ import {
   NameNotFound,
   namesOf,
   onlyOf,
+  uidFrom,
   unlessNothing,
 } from '../framework/names.ts'
 import type { Row } from '../framework/plain-text.ts'
@@ -84,6 +85,9 @@ export const ruleNamed =
       given,
     )
   }
+
+/** Converts a word of an option, such as `dry-run`, to the constant of the API. */
+export const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
 
 const flagsOf = (fields: readonly Field[]): string => fields.map(({ flags }) => flags.split(' ')[0]).join(', ')
 
@@ -207,8 +211,7 @@ export function endGrant<T>(
     arguments: [{ name: '<uid>', summary: argument }],
     options: [...(reason ? [{ flags: '--reason <text>', summary: 'Reason' }] : []), outputOption],
     async run(api, options) {
-      const uid = String(options.uid)
-      if (!isUid(uid)) throw usageError(`${uid} is not a uid; ${list} lists the uids`)
+      const uid = uidFrom(options.uid, `${list} lists the uids`)
       const body = reason ? { reason: options.reason ?? '' } : {}
       const ended = await api.call('POST', `${path}/${uid}:revoke`, body)
       return { json: ended, text: await text(ended as T, api) }

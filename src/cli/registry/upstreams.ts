@@ -1,5 +1,4 @@
 // Commands for upstreams, the registries from which mirrors copy.
-import { readFileSync } from 'node:fs'
 import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -8,6 +7,7 @@ import { failure, usageError } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
 import { findNamed, groupAbove, groupOf } from '../framework/names.ts'
 import { type Named, v1 } from '../framework/outputs.ts'
+import { secretIn } from '../framework/user-files.ts'
 import { type Resource, removeOf, verbsOf, wholeNumber } from '../framework/verbs.ts'
 
 const kind = {
@@ -29,7 +29,7 @@ export const upstream: Resource<Named & UpstreamJson> = {
       flags: '--password-file <file>',
       summary: 'File with the password or token of the user; /dev/stdin for standard input',
       member: 'password',
-      read: (_, file) => passwordIn(file),
+      read: (_, file) => secretIn(file, '--password-file'),
     },
     {
       flags: '--allow <pattern>',
@@ -73,14 +73,6 @@ export const upstream: Resource<Named & UpstreamJson> = {
 function yesOrNo(given: string): boolean {
   if (given === 'yes' || given === 'no') return given === 'yes'
   throw usageError('--make-repos must be yes or no')
-}
-
-function passwordIn(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
-  } catch {
-    throw usageError(`--password-file: ${file} cannot be read; check its path and permissions`)
-  }
 }
 
 const parentSpec = {

@@ -8,7 +8,7 @@ import { type Commands, outputOption } from '../framework/command.ts'
 import { limitOf, limitOption } from '../framework/list-command.ts'
 import type { Row } from '../framework/plain-text.ts'
 import type { Field } from '../framework/verbs.ts'
-import { exceptionCommands, ruleCommands, scopeOf, scopeOption } from '../registry/rules.ts'
+import { constant, exceptionCommands, ruleCommands, scopeOf, scopeOption } from '../registry/rules.ts'
 import { digestOf, namesOfImages } from './scanned-image.ts'
 
 const kind = {
@@ -18,7 +18,6 @@ const kind = {
   list: 'pinfold policies admission list',
 } as const
 
-const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
 const word = ({ mode = 'MODE_UNSPECIFIED' }: GateJson): string => mode.toLowerCase().replace('_', '-')
 const whole = (option: string) => (_: ApiReader, text: string) => {
   if (/^\d{1,6}$/.test(text)) return Number(text)

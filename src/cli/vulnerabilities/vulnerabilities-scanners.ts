@@ -1,5 +1,4 @@
 // Commands for external scanners: their settings, and requests to scan an image.
-import { readFileSync } from 'node:fs'
 import type { ListScannersResponseJson, ScannerJson } from '#gen/pinfold/control/scanning/v1/scanners_pb.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
@@ -7,6 +6,7 @@ import { type Command, type Commands, outputOption } from '../framework/command.
 import { groupOf, namesOf } from '../framework/names.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 import { plain } from '../framework/plain-text.ts'
+import { secretIn } from '../framework/user-files.ts'
 import { operatorCommand, readingDetails } from '../server/operator-command.ts'
 import { digestOf } from './scanned-image.ts'
 
@@ -71,7 +71,8 @@ ${operatorDetails}`,
     const { name, url, in: group, everywhere, onPush, onRequest, credentialFile } = options
     if (group !== undefined && everywhere === true) throw oneOf('--in', '--everywhere')
     if (onPush === true && onRequest === true) throw oneOf('--on-push', '--on-request')
-    const credential = credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }
+    const credential =
+      credentialFile === undefined ? {} : { credential: secretIn(String(credentialFile), '--credential-file') }
     return withOperator(terminal, options, async (api) => {
       const given = (group ?? []) as readonly string[]
       const named = await Promise.all(given.map(async (one) => groupOf(api, one)))
@@ -93,14 +94,6 @@ ${operatorDetails}`,
 
 const oneOf = (one: string, other: string) =>
   usageError(`${one} and ${other} cannot be combined; give only one of them`)
-
-function textIn(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
-  } catch {
-    throw usageError(`--credential-file: ${file} cannot be read; check its path and permissions`)
-  }
-}
 
 const remove = operatorCommand({
   details: `The reports of the scanner remain.\n\n${operatorDetails}`,
