@@ -1,4 +1,4 @@
-// Commands of the operator. Those that only read create no files, and call the server that the environment names.
+// Commands of the operator. Commands that only read create no files, and call the server that the environment names.
 import type { Answer } from '../framework/api-pages.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
 import { type OperatorApi, withOperator } from '../framework/operator.ts'
