@@ -76,6 +76,8 @@ export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings
   aws: Record<string, string>
   /** Settings that were given under a former name. */
   formerNames: readonly FormerName[]
+  /** True if the log level was chosen. Otherwise the server logs nothing before it is ready, except warnings and errors. */
+  isLogLevelGiven: boolean
 }
 
 /** Former names of settings. */
@@ -109,6 +111,7 @@ export function readConfig(
   const current = Object.values(settings).map(({ env: variable }) => variable)
   problems.push(...unknownSettings(Object.keys(env), [...current, ...Object.keys(clientVariables)], formerOnes()))
   config.formerNames = formerNames
+  config.isLogLevelGiven = flags.logLevel !== undefined || Boolean(env[settings.logLevel.env])
   config.aws = Object.fromEntries(Object.entries(env).filter(([name]) => name === 'HOME' || name.startsWith('AWS_')))
   const read = config as Config
   if (problems.length === 0) problems.push(...conflicts(read))

@@ -26,6 +26,7 @@ import { createThreadTime } from './lib/budgets/thread-time.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { AppError } from './lib/errors.ts'
 import { createLogger, type Logger } from './lib/log.ts'
+import { isReadByPerson, textLine } from './lib/log-text.ts'
 import { clientRanges } from './lib/net/client-ranges.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
@@ -114,11 +115,14 @@ function openParts(ground: Ground, opening: AsyncDisposableStack): Parts {
 
 /** Opens the log, the tracer, and the database that uses both. */
 async function openData(config: Config, opening: AsyncDisposableStack) {
-  const log = createLogger(process.stderr, config.logLevel)
+  const log = createLogger(process.stderr, config.logLevel, {
+    ...(isReadByPerson(process.stderr) && { format: textLine }),
+    isHeld: !config.isLogLevelGiven,
+  })
   opening.defer(() => log.flush())
   const tracer = opening.adopt(await openTracing(config, log), (open) => open.close())
   const { cipher, applied, db } = opening.adopt(await openDatabase(config), (open) => open.close())
-  if (applied.length > 0) log.info('database migrated', { applied })
+  if (applied.length > 0) log.info('database migrated', { migrations: applied.length, last: applied.at(-1) })
   return { log, tracer, cipher, db: traceDatabase(db, tracer) }
 }
 

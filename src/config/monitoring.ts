@@ -85,9 +85,11 @@ const headers = (value: string, name: string): Readonly<Record<string, string>> 
 export const monitoringSettings = {
   logLevel: setting({
     env: 'PINFOLD_LOG_LEVEL',
+    flag: '--log-level',
     parse: oneOf('debug', 'info', 'warn', 'error'),
     default: 'info',
     doc: 'Lowest level of log messages that are written: `debug`, `info`, `warn` or `error`.',
+    note: 'If it is not set, messages from before the server is ready are written only then, or with the first warning.',
   }),
   metrics: setting({
     env: 'PINFOLD_METRICS',

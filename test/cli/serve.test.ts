@@ -48,6 +48,33 @@ test('an unhandled rejection is logged and counted, and the server continues', a
   assert.match(await answer.text(), /^pinfold_unhandled_rejections_total 1$/m)
 })
 
+test('logs nothing before it is ready, unless a log level is given', async () => {
+  const started = async (args: readonly string[]) => {
+    await using storage = await createStorage()
+    const child = spawn(program, ['serve', ...storage.args, '--listen', '127.0.0.1:0', ...args], {
+      cwd: project,
+      env: cleanEnv(storage.env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const shown: string[] = []
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        shown.push(...text.trimEnd().split('\n'))
+        if (text.includes('"serving"')) child.kill('SIGTERM')
+      })
+    await once(child, 'close')
+    return shown
+  }
+  const [first, second, third, ...others] = await started([])
+  const url = /^ready (http:\S+)$/.exec(first!)?.[1]
+  assert.ok(url, first)
+  const printed = [second, third, ...others]
+  assert.ok(printed.includes(`console ${url}/ui/`), printed.join('\n'))
+  assert.ok(printed.some((line) => line?.startsWith('To open the console as the operator, run: ')))
+  assert.ok(printed.some((line) => line?.includes('"message":"database migrated","migrations":')))
+  assert.match((await started(['--log-level', 'info']))[0]!, /"message":"database migrated"/)
+})
+
 test('a second start does not print the commands again', async () => {
   await using storage = await createStorage()
   {
@@ -327,7 +354,7 @@ test('prints the operator link only to an interactive terminal', async () => {
     }
     // The terminal closes before the server stops.
     await storage.settled()
-    assert.match(output, /To open the console as the operator, run: /)
+    assert.match(output, /console http:\S+\/ui\/\r?\nTo open the console as the operator, run: /)
     return /\/ui\/enter#/.test(output)
   }
   assert.equal(await shown(''), true)

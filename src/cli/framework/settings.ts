@@ -11,6 +11,7 @@ const placeholders: Record<string, string> = {
   blobs: 'dir',
   tlsCert: 'file',
   tlsKey: 'file',
+  logLevel: 'level',
 }
 
 /** Options of a command for the given settings. */

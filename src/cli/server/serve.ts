@@ -20,13 +20,14 @@ import { keepSmall, releaseMemory } from './heap.ts'
 import { logRejections } from './rejections.ts'
 
 export const serve: Command = {
-  details: `Prints "ready" and the URL when the server accepts requests. Logs are JSON lines on standard error.
+  details: `Prints "ready" and the URL when the server accepts requests, then the address of the console. Logs are on standard error: JSON
+lines, or readable lines on a terminal.
 While PostgreSQL is unavailable or read-only, the server waits and answers 503.
 SIGTERM, SIGINT and SIGHUP stop the server. /readyz answers 503 for PINFOLD_LAMEDUCK_MS. Then running requests and event
 deliveries can finish within PINFOLD_DRAIN_MS. SIGUSR2 reloads the certificate files.
 Settings without an option are environment variables: see "pinfold server config".`,
   options: [
-    ...settingOptions('listen', 'url', 'data', 'database', 'blobs', 'tlsCert', 'tlsKey'),
+    ...settingOptions('listen', 'url', 'data', 'database', 'blobs', 'tlsCert', 'tlsKey', 'logLevel'),
     { flags: '--demo', summary: 'Add an example organization to an empty server' },
   ],
   async run(terminal, options) {
@@ -56,6 +57,7 @@ Settings without an option are environment variables: see "pinfold server config
     // A program that reads the `ready` line may send requests at once.
     const end = untilAsked()
     terminal.print(`ready ${server.url}`)
+    app.log.release()
     // The server already accepts requests, so a failure of the next steps must not end it.
     await warnOfNames(app).catch((error: unknown) => app.log.warn('names of organizations were not checked', { error }))
     for (const one of config.formerNames) app.log.warn('setting has a deprecated name', one)
@@ -117,10 +119,11 @@ async function warnOfNames({ db, log }: App): Promise<void> {
 }
 
 /**
- * Prints the command that opens the console as the operator. On a terminal, prints the link too. The link is a secret, so it is
- * not written to files or logs.
+ * Prints the address of the console, and the command that signs in as the operator. On a terminal, prints the link too. The link is
+ * a secret, so it is not written to files or logs.
  */
 async function printEntrance(terminal: Terminal, app: App, url: string): Promise<void> {
+  terminal.print(`console ${url}/ui/`)
   terminal.print(`To open the console as the operator, run: ${consoleCommand(app.config)}`)
   if (!terminal.isSeen) return
   const { createConsoleCode } = await import('#domains/iam/sessions/sessions.service.ts')

@@ -1,0 +1,48 @@
+// Log lines for a person at a terminal.
+import { styleText } from 'node:util'
+import { type Level, type Line, plain } from './log.ts'
+
+const styles = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const satisfies Record<Level, string>
+
+/** Stream that a log is written to. */
+type Shown = { isTTY?: boolean }
+
+/**
+ * True if a person reads the stream, and it is not stored. Container runtimes store the output even if there is a terminal. In a
+ * container, the main process has the ID 1, or the variable `container` is set.
+ */
+export function isReadByPerson({ isTTY = false }: Shown): boolean {
+  return isTTY && process.pid !== 1 && !process.env.container
+}
+
+/** Line such as `17:28:59 info  serving url=http://127.0.0.1:8080`. Times are UTC. The stack of an error is on lines of its own. */
+export function textLine({ time, level, message, ...fields }: Line): string {
+  const colored = (style: Parameters<typeof styleText>[0], text: string) =>
+    styleText(style, text, { stream: process.stderr })
+  const stacks = Object.values(fields).flatMap((one) => (one instanceof Error ? (one.stack ?? []) : []))
+  const pairs = Object.entries(fields).map(([name, value]) => {
+    return ` ${colored('gray', `${name}=`)}${value instanceof Error ? textOf(value.message) : textOf(value)}`
+  })
+  const head = `${colored('gray', time.slice(11, 19))} ${colored(styles[level], level.padEnd(5))} ${message}`
+  const below = stacks.flatMap((stack) =>
+    stack
+      .split('\n')
+      .slice(1)
+      .map((one) => `\n  ${escaped(one.trim())}`),
+  )
+  return `${head}${pairs.join('')}${below.join('')}\n`
+}
+
+/** Value without spaces and quotes as it is, and any other value as JSON. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string' && /^[\w.:/@+-]+$/.test(value)) return value
+  return escaped(JSON.stringify(value, plain) ?? 'undefined')
+}
+
+/** Escapes control characters of terminals and of text direction, since values may come from other programs. */
+function escaped(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
