@@ -1,5 +1,5 @@
-// The console in a real Chromium: its jobs, axe on every screen in every state, and forbidden requests. Pictures of each screen
-// are kept in build/console-shots. PINFOLD_TEST_CHROMIUM names the browser.
+// The console in a real Chromium: its jobs, axe on every screen in every state, and forbidden requests. PINFOLD_TEST_CHROMIUM names
+// the browser. With PINFOLD_TEST_PICTURES=on, pictures of each screen are kept in build/console-shots.
 //
 // The ten checks of the console have numbers. This program has 1 to 3 and 5 to 7, 4 without its times, and the three clicks of 10.
 // The others:
@@ -37,8 +37,15 @@ import { checkRecipes } from './console-recipes.ts'
 import { checkSigners } from './console-signers.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
-rmSync(shots, { recursive: true, force: true })
-mkdirSync(shots, { recursive: true })
+const isPictured = process.env.PINFOLD_TEST_PICTURES === 'on'
+if (isPictured) {
+  rmSync(shots, { recursive: true, force: true })
+  mkdirSync(shots, { recursive: true })
+}
+
+async function picture(page: Page, name: string, fullPage = false): Promise<void> {
+  if (isPictured) await page.screenshot({ path: `${shots}/${name}.png`, fullPage })
+}
 
 const checks = createChecks()
 const { check } = checks
@@ -375,7 +382,7 @@ for (const { name, path } of consoleScreens(scene)) {
       await goTo(page, path)
       expect((await page.getByRole('alert').count()) === 0, await page.innerText('main'))
       await audit(page, async (theme) => {
-        await page.screenshot({ path: `${shots}/${fileOf(name)}-${theme}.png`, fullPage: true })
+        await picture(page, `${fileOf(name)}-${theme}`, true)
       })
       const text = (await page.content()) + (await Promise.all(answers)).join('')
       for (const secret of secretsOf(scene)) expect(!text.includes(secret), `a secret on ${name}`)
@@ -387,7 +394,7 @@ for (const { name, path } of consoleScreens(scene)) {
         (seen) => seen === 320,
       )
       const width = await page.evaluate<number>('document.scrollingElement.scrollWidth')
-      await page.screenshot({ path: `${shots}/${fileOf(name)}-narrow.png` })
+      await picture(page, `${fileOf(name)}-narrow`)
       expect(width <= 320, { width })
       await context.close()
     },
@@ -406,7 +413,7 @@ await check('6: every screen shows an accessible error while the server fails', 
     await goTo(page, path)
     expect((await page.getByRole('alert').count()) > 0, { name, text: await page.innerText('main') })
     await audit(page)
-    await page.screenshot({ path: `${shots}/${fileOf(name)}-fault.png` })
+    await picture(page, `${fileOf(name)}-fault`)
   }
   await context.close()
 })
@@ -417,7 +424,7 @@ await check('6: every screen is accessible for a person without access', async (
   for (const { name, path } of consoleScreens(scene, 'nothing-there')) {
     await goTo(page, path)
     await audit(page)
-    await page.screenshot({ path: `${shots}/${fileOf(name)}-empty.png` })
+    await picture(page, `${fileOf(name)}-empty`)
   }
   await context.close()
 })
