@@ -16,6 +16,7 @@ import { jobsOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
 import { databaseFile } from '../../src/open-database.ts'
 import { bucketSettings } from './bucket.ts'
+import { askHttp, headersOf } from './http.ts'
 import { copyOfPostgres, copyOfSqlite, dropDatabase } from './migrated.ts'
 import { answerOfVendor, bodyToVendor, pathToVendor, vendorSettings } from './vendor.ts'
 
@@ -154,25 +155,20 @@ export async function startPinfold(
 
 export type Pinfold = Awaited<ReturnType<typeof startPinfold>>
 
-const isJson = (headers: Headers) => /\bjson\b/.test(headers.get('content-type') ?? '')
-
 export function clientOf(base: string, token: string | undefined): Client {
   const call: Client['call'] = async (method, path, body, headers = {}) => {
-    const res = await fetch(base + pathToVendor(method, path), {
-      method,
-      headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
-      ...(body === undefined ? {} : { body: bodyToVendor(typeof body === 'string' ? body : JSON.stringify(body)) }),
-    })
-    // A stream never ends, so its body is not read.
-    const isStream = res.headers.get('content-type') === 'text/event-stream'
-    const text = isStream ? '' : answerOfVendor(await res.text(), method, path)
-    if (isStream) await res.body!.cancel()
+    const sent = body === undefined ? undefined : bodyToVendor(typeof body === 'string' ? body : JSON.stringify(body))
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const answer = await askHttp(base + pathToVendor(method, path), method, { ...authorization, ...headers }, sent)
+    const text = answerOfVendor(answer.text, method, path)
     return {
-      status: res.status,
-      headers: res.headers,
+      status: answer.status,
+      get headers() {
+        return headersOf(answer)
+      },
       text,
       // A body that begins like JSON may be something else, such as the bytes of a tile.
-      body: text.startsWith('{') && isJson(res.headers) ? (JSON.parse(text) as Json) : {},
+      body: text.startsWith('{') && /\bjson\b/.test(answer.type) ? (JSON.parse(text) as Json) : {},
     }
   }
   return {
