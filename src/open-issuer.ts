@@ -16,7 +16,7 @@ export async function openIssuer(
   return { db: opened.db, keyring, clock, close: () => done.disposeAsync() }
 }
 
-/** Creates the signing keys with the algorithm and rotation of the settings. */
+/** Opens the signing keys, with the algorithms and the rotation of the settings. */
 export function keyringOf(
   config: Config,
   { db, cipher }: Pick<App, 'db' | 'cipher'>,

@@ -32,7 +32,8 @@ export type Rendered = {
 type RenderedDetail = { desc: DescMessage; typeName: string; message: Message }
 
 /**
- * Converts any error. An unexpected error becomes INTERNAL, without its message. The log has its cause under the same request ID.
+ * Converts any error. An error of an unavailable database becomes UNAVAILABLE. An unexpected error becomes INTERNAL,
+ * without its message. The log has its cause under the same request ID.
  */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error

@@ -104,7 +104,7 @@ type Trial = {
   text: string
   claim: Claim
   policy: keyof typeof policies
-  /** Why it is refused; or until when it proves that the tag pointed there, empty where it does not say. */
+  /** Pattern for the reason of a refusal. For an accepted proof, the end of the proven time, or an empty text without an end. */
   says: RegExp | string
 }
 

@@ -10,7 +10,7 @@ export async function openCopy(release: Release, { data, database, masterKey }: 
   const listen = { host: '127.0.0.1', port: 0 }
   const pinfold = await startPinfold({
     ...readConfig(release.settings),
-    // A server of PostgreSQL leaves that to a command unless it is told to.
+    // On PostgreSQL, a server migrates at its start only with this setting.
     migrateAtStart: true,
     listen,
     data,
@@ -19,7 +19,7 @@ export async function openCopy(release: Release, { data, database, masterKey }: 
     logLevel: 'error',
     clock: () => new Date(release.now),
   })
-  // The server is called what it was called then, and listens somewhere else.
+  // The server has the URL of the recording, but listens on another port.
   const origin = `http://127.0.0.1:${pinfold.listenPort}`
   const tokens = new Map<string, Promise<string>>()
   const token = (uid: string, registry: boolean): Promise<string> => {

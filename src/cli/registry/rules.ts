@@ -191,7 +191,8 @@ export const untilOptions = (days: number): readonly OptionSpec[] => [
 export const untilOf = ({ until }: Options): string => momentOf(String(until), '--until')
 
 /**
- * Creates the command that revokes an item. `list` is the command that shows uids, and `bodyFrom` builds the body of the request.
+ * Creates the command that revokes an item. `list` is the command that shows uids. With `reason`, the command has an option for
+ * the reason. `text` is printed after the revocation.
  */
 export function endGrant<T>(
   { path }: Pick<GrantKind<T>, 'path'>,

@@ -1,4 +1,5 @@
-// Public advisories in version 1 of the API. One answer contains all documents or reports. Images that do not exist are ignored.
+// Public documents, vulnerability metadata and reports of resolved vulnerabilities, in version 1 of the API. One answer contains
+// all documents or reports. Images that do not exist are ignored.
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import {

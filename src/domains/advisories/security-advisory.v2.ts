@@ -1,4 +1,4 @@
-// Public documents, vulnerability metadata and reports of resolved vulnerabilities. Callers need no authentication.
+// Public documents and vulnerability metadata, which need no authentication, and reports of resolved vulnerabilities.
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import {

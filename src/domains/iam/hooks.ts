@@ -9,7 +9,7 @@ export type IdentityDeletion = { identity: Identity; cause: Cause; toGroups: Cau
 
 /** Hooks of this domain, called in the transaction of a change. */
 export type IamHooks = {
-  /** Called when the caller has created an organization. */
+  /** Called when an organization was created. */
   organizationCreated(tx: Tx, by: By, uid: string): Promise<void>
   /**
    * Called when an empty group is deleted. Implementations delete the rows that belong to the group, as `groupDeletion` of their

@@ -30,7 +30,8 @@ const transitions: Readonly<Record<number, readonly number[]>> = {
 }
 
 /**
- * Creates an event with the present time. Throws if its state is not pending and the caller is not allowed to approve the event.
+ * Creates an event with the present time. A new event is pending or approved. Throws for other states, and if the caller is not
+ * allowed to approve an event.
  */
 export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryEvent {
   const { pending, approved } = reviewStates

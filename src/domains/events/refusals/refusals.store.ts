@@ -21,7 +21,7 @@ export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise
   for (const statement of insertsOf(into, rows, after)) await tx.run(statement)
 }
 
-/** Deletes all rows of an organization except the latest ones, separately for its members and for others. */
+/** Deletes the rows of outsiders or of all other callers in an organization, except the latest `most`. */
 export async function keepLatest(tx: Tx, organization: string, outsider: boolean, most = maxKept): Promise<number> {
   return tx.run(sql`
     DELETE FROM refusals WHERE id IN (

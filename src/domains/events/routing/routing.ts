@@ -59,8 +59,8 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
 }
 
 /**
- * Routes all visible events. So a subscription that the same transaction adds gets only later events. Call `tellRouted` with the
- * result after the commit.
+ * Routes all visible events. So a subscription that the same transaction adds gets only later events. Call `wakeConsumers` with
+ * the result after the commit.
  */
 export async function routeEverything(app: Routing, tx: Tx, now: string): Promise<number> {
   let events = 0

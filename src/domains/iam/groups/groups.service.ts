@@ -174,7 +174,8 @@ export const contentNames: Readonly<Record<string, string>> = {
 const mostNamed = 5
 
 /**
- * Deletes a group with its own bindings, invites and accepted terms. Throws FAILED_PRECONDITION while other resources are left.
+ * Deletes a group with everything whose `groupDeletion` allows it, such as bindings, invites, rules and push tokens. Throws
+ * FAILED_PRECONDITION while other resources are left.
  */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {

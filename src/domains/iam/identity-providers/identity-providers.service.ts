@@ -149,7 +149,7 @@ const askAgainMs = 10_000
 
 /**
  * Problem with the discovery document of a provider. Undefined if there is none. If the document could not be read before, it is
- * read again.
+ * read again, at most once in `askAgainMs`.
  */
 export async function getDiscovery(call: Call, uid: string): Promise<Discovery | undefined> {
   const provider = await requireProvider(call.app.db, uid)

@@ -37,7 +37,7 @@ export function isGood(token: PushToken, { config, clock }: Pick<App, 'config' |
   return isStillTrusted({ provider, organization, act: { iss: issuer } }, config.oidcProviders)
 }
 
-/** `act` of requests with the token, for events. `name` is chosen by the creator, so it is not part of the verified members. */
+/** `act` of requests with the token, for events. All members but `name`, which the creator chooses, are verified. */
 export function actOf({ uid, userName, name }: PushToken): Readonly<Record<string, string>> {
   return { iss: pushTokenIssuer, sub: uid, aud: userName, name }
 }

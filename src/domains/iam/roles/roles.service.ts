@@ -114,7 +114,7 @@ async function requireUsableRole(reader: Reader, uid: string, group: string): Pr
 
 /**
  * Role that the caller can grant on `group`. Throws NOT_FOUND if the role cannot be granted there. Throws PERMISSION_DENIED
- * unless the caller holds all of its capabilities on the group.
+ * unless the caller holds all of its capabilities on the group. A role with all capabilities of owners needs a recent sign-in.
  */
 export async function requireGrantableRole(reader: Reader, call: Call, uid: string, group: string): Promise<Role> {
   const role = await requireUsableRole(reader, uid, group)

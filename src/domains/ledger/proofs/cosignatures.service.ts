@@ -24,8 +24,8 @@ type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witness
 
 /**
  * Result of asking a witness. `size` is the size of the log that the witness has seen, and `lines` are its signatures. `beyond`
- * is a size larger than the checkpoint, or infinite if the witness has a contradicting checkpoint. `said` is true if the witness
- * reported its size, or that it does not know the log.
+ * is a size larger than the checkpoint, or infinite if the witness has a contradicting checkpoint. `hasAnswered` is true if the
+ * witness reported its size, or that it does not know the log.
  */
 type Seen = { vkey: string; size: number; lines: string; beyond: number; hasAnswered: boolean }
 /** One run. Witnesses that do not answer are added to `silent` and not asked again in the run. */

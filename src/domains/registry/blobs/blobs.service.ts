@@ -127,7 +127,7 @@ export async function reposWithBlob(work: Work, digest: string): Promise<string[
 
 const maxShown = 10
 
-/** Deletes a blob. If manifests need it, returns them in `usedBy` and deletes nothing. */
+/** Deletes a blob. If manifests need it, returns some of them in `usedBy` and deletes nothing. */
 export async function deleteBlob(
   work: Work,
   repo: RepoRef,

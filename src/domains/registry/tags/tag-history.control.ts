@@ -49,7 +49,7 @@ const newestFirst = 'time desc'
 function readRequest(call: Call, request: ListTagHistoryRequest, order?: string) {
   const { repoUid, tag, digest } = request
   const filter = { tag, digest, from: isoOf(request.startTime), before: isoOf(request.endTime) }
-  // A list for a digest is ordered by tag, since it shows which tags pointed to the digest.
+  // Without a tag, a list for a digest is ordered by tag, since it shows which tags pointed to the digest.
   const defaultOrder = order ?? (digest !== '' && tag === '' ? 'tag' : newestFirst)
   const page = readPage(call, request, { fields: historyFields, defaultOrder }, [repoUid, filter])
   return { page, filter }

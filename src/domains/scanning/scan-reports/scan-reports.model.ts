@@ -145,8 +145,8 @@ export const versionOf = ({ scanner, tool, toolVersion }: Pick<ReportFacts, 'sca
 const mostTools = 20
 
 /**
- * The newest report of each tool. `reports` must be sorted from new to old. All tools are included, because each can find other
- * vulnerabilities.
+ * The newest report of each tool, for at most `mostTools` tools. `reports` must be sorted from new to old. Several tools are
+ * included, because each can find other vulnerabilities.
  */
 export function newestOfEach<R extends Pick<ReportFacts, 'tool'>>(reports: readonly R[]): R[] {
   const tools = new Map<string, R>()
