@@ -98,6 +98,30 @@ test('the session cookie has the rights of its user, and works only for the cons
   assert.equal((await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: own })).status, 401)
 })
 
+test('a page of one user cannot act as another user who has signed in since', async () => {
+  await using scene = await startSignInScene()
+  const { url } = scene.pinfold
+  const browser = openBrowser()
+  const first = scene.somebody().uid
+  assert.match((await scene.enter(browser)).text, new RegExp(`data-uid="${first}"`))
+  const ask = (user: string, path = '/auth/v1/ok') =>
+    browser.ask(`${url}/ui/api${path}`, { headers: { ...own, 'pinfold-user': user } })
+  assert.equal((await ask(first)).status, 200)
+  // As after a sign-out here and at the provider, in another tab.
+  for (const site of [url, scene.company.url]) browser.cookies(site).clear()
+  const second = scene.somebody().uid
+  await scene.enter(browser)
+  for (const path of ['/auth/v1/ok', '/iam/v2/groups']) {
+    const refused = await ask(first, path)
+    assert.equal(refused.status, 401)
+    assert.match(
+      refused.text,
+      /another user has signed in with this browser since the page was loaded; reload the page/,
+    )
+    assert.equal((await ask(second, path)).status, 200)
+  }
+})
+
 test('a page of another origin cannot send requests with the session of a user', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold

@@ -146,7 +146,7 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByRole('dialog').waitFor({ state: 'detached' })
 
     await goTo(page, path)
-    expect(!(await time.innerText()).includes('UTC'), await time.innerText())
+    expect((await time.innerText()).endsWith(' GMT+9'), await time.innerText())
     const root = await page.evaluate<[string, string]>(
       '[document.documentElement.dataset.theme, getComputedStyle(document.documentElement).colorScheme]',
     )

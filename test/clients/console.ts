@@ -34,6 +34,7 @@ import { checkEvents, checkLists } from './console-lists.ts'
 import { checkPeople } from './console-people.ts'
 import { checkPins } from './console-pins.ts'
 import { checkRecipes } from './console-recipes.ts'
+import { checkReports } from './console-reports.ts'
 import { checkSigners } from './console-signers.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
@@ -511,6 +512,8 @@ await checkEvents({ check, scene, asOperator, goTo })
 await checkPeople({ check, scene, asOperator, goTo })
 
 await checkPins({ check, scene, asOperator, goTo })
+
+await checkReports({ check, scene, asOperator, goTo }, { asViewer, enterAsViewer })
 
 await check('7: the log is written, without secrets, cookies and codes', async () => {
   const text = logged()

@@ -67,7 +67,7 @@ export type Watched = {
 
 /** Opens a browser context for one user, separate from all others. */
 export async function openPage(browser: Browser, url: string, { complaints, foreign }: Watched): Promise<Opened> {
-  const context = await browser.newContext()
+  const context = await browser.newContext({ timezoneId: 'Asia/Tokyo' })
   context.setDefaultTimeout(30_000)
   await context.addInitScript(countAsked)
   const page = await context.newPage()

@@ -1,5 +1,6 @@
 // Signed-in user and their permissions. The user is in the HTML of the page; the permissions come from the API.
 import { signal } from '@preact/signals'
+import { actFor } from '../data/api.ts'
 import { type CapabilityName, hasCapability, type Rights, readRights } from '../data/rights.ts'
 
 const { dataset } = document.body
@@ -15,6 +16,8 @@ export const me = {
   host: dataset.host ?? location.host,
   version: dataset.version ?? '',
 }
+
+actFor(me.uid)
 
 const rights = signal<Rights | undefined>(undefined)
 

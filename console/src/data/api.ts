@@ -1,5 +1,12 @@
 // API client. All of its paths are below /ui/api, where the session cookie is valid.
 
+let user = ''
+
+/** Sets the uid of the user that requests are sent for. The server refuses them for the session of another user. */
+export function actFor(uid: string): void {
+  user = uid
+}
+
 /** Error response of the API, or a connection that failed. */
 export class Refusal extends Error {
   override name = 'Refusal'
@@ -72,7 +79,8 @@ async function send(
   try {
     return await fetch(`/ui/api${path}${search && `?${search}`}`, {
       method: verb,
-      headers: { accept, ...(body && { 'content-type': 'application/json' }) },
+      // With another tab, another user may have signed in since this page was loaded.
+      headers: { accept, ...(user && { 'pinfold-user': user }), ...(body && { 'content-type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
       redirect: 'error',

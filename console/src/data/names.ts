@@ -28,6 +28,8 @@ export const parentOf = (uid: string): string => uid.slice(0, Math.max(0, uid.la
 
 /** Finds the group with these names. Throws `Refusal` with 404 if the group is missing or the user cannot see it. */
 export async function findGroup(names: readonly string[]): Promise<WithPath<Group>> {
+  // An address can lack the names, such as that of a repository without a group.
+  if (names.length === 0) throw new Refusal(404, '')
   const groups: Group[] = []
   for (const [i, name] of names.entries()) {
     const group = await childGroup(groups[i - 1]?.uid ?? '', name)
@@ -49,7 +51,7 @@ function childGroup(parent: string, name: string): Promise<Group | undefined> {
 
 /** Finds the repository with these names. Throws `Refusal` with 404 if the repository is missing or the user cannot see it. */
 export async function findRepo(names: readonly string[]): Promise<WithPath<Repo>> {
-  const last = names.at(-1)!
+  const last = names.at(-1) ?? ''
   const uid = uidIn(last)
   if (uid !== undefined) {
     const item = await repoOf(uid)

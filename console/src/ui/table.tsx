@@ -5,6 +5,7 @@ import { paths } from '../app/paths.ts'
 import { go, here } from '../app/route.ts'
 import { numbers, words } from '../words.ts'
 import { usePage } from './more.tsx'
+import { Note } from './states.tsx'
 
 export type Column<T> = {
   title: string
@@ -121,6 +122,22 @@ export function Pages({ page, size, total, isBelow = false }: PagesProps) {
         <button type="submit">{words.goToPage}</button>
       </form>
     </nav>
+  )
+}
+
+type NoItemsProps = { page: number; size: number; total: number; children: ComponentChildren }
+
+/** Replaces the table of a page without items. Shows `children` if the whole list is empty, and else a link to the last page. */
+export function NoItems({ page, size, total, children }: NoItemsProps) {
+  if (page === 1) return <>{children}</>
+  const last = Math.ceil(total / size)
+  return (
+    <Note>
+      {words.noSuchPage(page)}{' '}
+      <a href={paths.with(here(), { page: last > 1 ? last : undefined })}>
+        {last > 1 ? words.lastPage : words.firstPage}
+      </a>
+    </Note>
   )
 }
 

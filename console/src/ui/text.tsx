@@ -14,12 +14,13 @@ const formats = (options: Intl.DateTimeFormatOptions) => {
   const [utc, local] = [{ ...options, timeZone: 'UTC' }, options].map((one) => new Intl.DateTimeFormat('en-GB', one))
   return (at: Date | number): string => (isUtc.value ? utc! : local!).format(at)
 }
-const moment = formats({ dateStyle: 'medium', timeStyle: 'short' })
+const moment = formats({
+  ...{ day: 'numeric', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
+})
 
-export function timeText(at: string): string {
-  const text = moment(new Date(at))
-  return isUtc.value ? `${text} UTC` : text
-}
+/** Time with the name of its zone. */
+export const timeText = (at: string): string => moment(new Date(at))
 
 /** Short form of a day, for the timeline. */
 export const dayText = formats({ day: 'numeric', month: 'short' })

@@ -13,7 +13,7 @@ const errors = {
   unreachable: 'The server did not answer. Check your network connection, then try again.',
   statuses: {
     400: 'The request is not valid',
-    401: 'Your session has ended. Sign in again.',
+    401: 'Your session has ended, or another user has signed in with this browser. Sign in again.',
     403: 'You do not have permission for this action',
     404: 'Not found, or you do not have access to it',
     409: 'The resource already exists, or somebody else changed it at the same time',
@@ -34,6 +34,9 @@ const lists = {
   last: 'Last',
   rows: (total: number) => counted(total, 'row'),
   rowsOf: (from: string, to: string, total: string) => `Rows ${from} to ${to} of ${total}`,
+  noSuchPage: (page: number) => `The list has no page ${numbers(page)}.`,
+  lastPage: 'Show the last page',
+  firstPage: 'Show the first page',
   showOlder: 'Show older',
   showMore: 'Show more',
   showAll: 'Show all',

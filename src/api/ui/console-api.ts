@@ -13,6 +13,9 @@ import { isOwn } from './visit.ts'
 
 const prefix = '/ui/api'
 
+/** Header with the uid of the user that the page shows. With it, a tab cannot act as a user who signed in with another tab. */
+const userHeader = 'pinfold-user'
+
 /**
  * Entry point of the console's API. The path after the prefix is a path of the API. The caller has the permissions of a token of
  * the session. Bearer tokens are ignored here, and other entry points ignore the cookie.
@@ -65,6 +68,10 @@ async function callerBySession({ app, url }: Pick<Api, 'app' | 'url'>, arrival: 
   const shown = readCookie(arrival, 'pinfold')
   const session = shown === undefined ? undefined : await sessionOfCookie(app, shown)
   if (!session) throw unauthenticated('the browser is not signed in, or the session has ended; sign in again')
+  const user = arrival.req.headers[userHeader]
+  if (user !== undefined && user !== session.identityUid) {
+    throw unauthenticated('another user has signed in with this browser since the page was loaded; reload the page')
+  }
   return callerOf(app, session.identityUid, tokenOfSession(url, session))
 }
 

@@ -9,7 +9,7 @@ import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
-import { Pages, pageOf, Table } from '../../ui/table.tsx'
+import { NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { groupTabs } from '../groups/group-tabs.ts'
@@ -153,7 +153,9 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
     <Shown of={read}>
       {({ items, total = items.length }) =>
         items.length === 0 ? (
-          <Empty>{words.noRefusals}</Empty>
+          <NoItems page={page} size={size} total={total}>
+            <Empty>{words.noRefusals}</Empty>
+          </NoItems>
         ) : (
           <>
             <Table

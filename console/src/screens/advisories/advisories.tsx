@@ -8,7 +8,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'
 import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, Table } from '../../ui/table.tsx'
+import { type Column, NoItems, Pages, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
@@ -42,7 +42,9 @@ export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
       <Shown of={read}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
-            <Empty command="pinfold advisories import FILE">{words.noAdvisories}</Empty>
+            <NoItems page={page} size={size} total={total}>
+              <Empty command="pinfold advisories import FILE">{words.noAdvisories}</Empty>
+            </NoItems>
           ) : (
             <>
               <Pages page={page} size={size} total={total} />

@@ -6,7 +6,7 @@ import type { AuditEntry } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
@@ -50,7 +50,9 @@ function Entries({ group, given, page }: { group: string; given: Record<string, 
     <Shown of={read}>
       {({ items, total = items.length }) =>
         items.length === 0 ? (
-          <Empty>{words.noAudit}</Empty>
+          <NoItems page={page} size={size} total={total}>
+            <Empty>{words.noAudit}</Empty>
+          </NoItems>
         ) : (
           <>
             <Pages page={page} size={size} total={total} />

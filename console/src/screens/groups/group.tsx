@@ -11,7 +11,7 @@ import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { groupTabs } from './group-tabs.ts'
@@ -49,7 +49,9 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
                 <Pages page={page} size={size} total={repos.total ?? repos.items.length} />
               </>
             ) : (
-              <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{words.noRepos}</Empty>
+              <NoItems page={page} size={size} total={repos.total ?? 0}>
+                <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{words.noRepos}</Empty>
+              </NoItems>
             )}
             {can('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={() => setMade(made + 1)} />}
           </>

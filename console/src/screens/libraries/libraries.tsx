@@ -9,7 +9,7 @@ import { More } from '../../ui/more.tsx'
 import { Screen } from '../../ui/screen.tsx'
 import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, Table } from '../../ui/table.tsx'
+import { type Column, NoItems, Pages, Table } from '../../ui/table.tsx'
 import { bytes, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
@@ -48,7 +48,9 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
       <Shown of={read}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
-            <Empty command="pinfold libraries sync">{words.noLibraries}</Empty>
+            <NoItems page={page} size={size} total={total}>
+              <Empty command="pinfold libraries sync">{words.noLibraries}</Empty>
+            </NoItems>
           ) : (
             <>
               <Pages page={page} size={size} total={total} />

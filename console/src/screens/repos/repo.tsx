@@ -11,7 +11,7 @@ import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
-import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
+import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { CopiesOf } from '../mirrors/copies.tsx'
@@ -109,8 +109,10 @@ function Tags({ names, repo, query }: TagsProps) {
       <Shown of={tags}>
         {({ items, total = items.length, next }) =>
           items.length === 0 ? (
-            name === '' && page === 1 ? (
-              <Empty command={`docker push ${me.host}/${names.join('/')}:TAG`}>{words.noTags}</Empty>
+            name === '' ? (
+              <NoItems page={page} size={size} total={total}>
+                <Empty command={`docker push ${me.host}/${names.join('/')}:TAG`}>{words.noTags}</Empty>
+              </NoItems>
             ) : (
               <NoSuchTag names={names} name={name} />
             )

@@ -198,16 +198,20 @@ export function Rules({ at, query, text, needs = ofSettings, children }: RulesPr
   )
 }
 
+/** Members that differ from the loaded resource. Others are not sent, since somebody else may have changed them since. */
+const changedMembers = (item: object, body: object): object => {
+  const before = new Map(Object.entries(item).map(([name, value]) => [name, JSON.stringify(value)]))
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => before.get(name) !== JSON.stringify(value)))
+}
+
 /** Requests that create, change and delete a resource. */
 export const sendTo = (path: string) => ({
   create: (bodyOf: (values: Values) => object) => async (at: string, values: Values) => {
     await ask('POST', `${path}/${at}`, { body: bodyOf(values) })
   },
-  update:
-    (bodyOf: (values: Values) => object) =>
-    async ({ uid }: Scoped, values: Values) => {
-      await ask('PATCH', `${path}/${uid}`, { body: bodyOf(values) })
-    },
+  update: (bodyOf: (values: Values) => object) => async (item: Scoped, values: Values) => {
+    await ask('PATCH', `${path}/${item.uid}`, { body: changedMembers(item, bodyOf(values)) })
+  },
   delete: async ({ uid }: Scoped) => {
     await ask('DELETE', `${path}/${uid}`)
   },
