@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDiskFull as isDatabaseFull, isReadOnly } from '#db/unavailable.ts'
+import { isDiskFull as isDatabaseFull, isReadOnly, StoppedByFullDisk } from '#db/unavailable.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { scopeWords } from '#issuer/clients.ts'
@@ -192,6 +192,7 @@ async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; 
     return { problem: `the clock of this server is ${Math.abs(seconds)} s ${side} that of the database` }
   } catch (error) {
     if (isBusy(error)) return { problem: 'all connections to the database are in use', error }
+    if (error instanceof StoppedByFullDisk) return { problem: error.message, error }
     if (isDatabaseFull(error)) return { problem: 'the disk of the database is full', error }
     return { problem: isReadOnly(error) ? 'the database is read-only' : 'the database is unavailable', error }
   }

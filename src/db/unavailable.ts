@@ -19,6 +19,16 @@ const codes = new Set([
   ...['40001', '40P01'],
 ])
 
+/** A failure to reach a database server that has stopped because its disk was full. Has the code of the failure. */
+export class StoppedByFullDisk extends Error {
+  override name = 'StoppedByFullDisk'
+  readonly code: unknown
+  constructor(cause: unknown) {
+    super('the database has stopped, because its disk is full', { cause })
+    this.code = (cause as { code?: unknown }).code
+  }
+}
+
 // SQLite's primary result codes `SQLITE_BUSY`, `SQLITE_IOERR` and `SQLITE_FULL`.
 const results = new Set([5, 10, sqliteFull])
 
@@ -50,6 +60,9 @@ export function isDiskFull(error: unknown): boolean {
 export function whyUnavailable(error: unknown): string {
   if (isDiskFull(error)) {
     return 'the request failed, because the disk of the database is full; retry after the operator has freed space'
+  }
+  if (error instanceof StoppedByFullDisk) {
+    return 'the database has stopped, because its disk is full; retry after the operator has freed space and started it'
   }
   const { code } = error as { code?: unknown }
   if (code === noMemory) return 'the request failed, because the database server has no memory left; retry later'

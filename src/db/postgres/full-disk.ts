@@ -2,7 +2,7 @@
 // as well. It does so only after a write of this process has failed.
 import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
-import { diskFull as code, isDiskFull } from '../unavailable.ts'
+import { diskFull as code, isDiskFull, isUnavailable, StoppedByFullDisk } from '../unavailable.ts'
 import type { Sends } from './send.ts'
 
 /** Writes about 1 MiB. The table is temporary and belongs to a transaction that is rolled back. */
@@ -11,9 +11,35 @@ const probe = 'CREATE TEMP TABLE pinfold_room AS SELECT md5(i::text) AS text FRO
 /** `fullMs` is the time after a failed write for which the disk counts as full in any case. */
 export function createFullDisk({ send, limits }: Sends, fullMs: number) {
   let failedAt: number | undefined
+  let hasStopped = false
+  function note(error: unknown): void {
+    if (!isDiskFull(error)) return
+    failedAt = performance.now()
+    // PostgreSQL stops if it cannot write to its log. Only the connection that wrote learns the reason.
+    if ((error as { severity?: unknown }).severity === 'PANIC') hasStopped = true
+  }
+
+  /** Names the full disk in a failure of `asked`, if the server has stopped because of it and does not answer yet. */
+  async function explain<T>(asked: Promise<T>): Promise<T> {
+    try {
+      const answer = await asked
+      hasStopped = false
+      return answer
+    } catch (error) {
+      throw hasStopped && isUnavailable(error) && !isDiskFull(error) ? new StoppedByFullDisk(error) : error
+    }
+  }
+
   return {
-    note(error: unknown): void {
-      if (isDiskFull(error)) failedAt = performance.now()
+    explain,
+    /** Like `explain`, and notes if `asked` fails because of a full disk. Not for the check, which itself fails for a while. */
+    watch<T>(asked: Promise<T>): Promise<T> {
+      return explain(
+        asked.catch((error: unknown) => {
+          note(error)
+          throw error
+        }),
+      )
     },
     /** Throws if the disk is full. */
     async require(client: pg.PoolClient): Promise<void> {

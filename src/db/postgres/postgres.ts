@@ -49,19 +49,12 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
 
   async function read<T>(method: string, query: Sql, limit: TimeLimit): Promise<T[]> {
     guard.outside(method)
-    return (await noted(counted(readOnce(connections, toQuery(query), limit)))).rows
+    return (await fullDisk.watch(counted(readOnce(connections, toQuery(query), limit)))).rows
   }
 
   async function counted<T>(asked: Promise<T>): Promise<T> {
     return await asked.catch((error: unknown) => {
       if (isBusy(error)) counts.refused++
-      throw error
-    })
-  }
-
-  async function noted<T>(asked: Promise<T>): Promise<T> {
-    return await asked.catch((error: unknown) => {
-      fullDisk.note(error)
       throw error
     })
   }
@@ -87,7 +80,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   async function inTx<T>(work: (tx: Tx) => Promise<T>, options: TxOptions, limit: TimeLimit): Promise<T> {
     guard.outside('tx')
     counts.transactions++
-    return await noted(counted(inTurn(work, options, limit)))
+    return await fullDisk.watch(counted(inTurn(work, options, limit)))
   }
 
   async function isReady(client: pg.PoolClient): Promise<void> {
@@ -111,7 +104,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     },
     onCommit: commits.listen,
     plan: (query) => withClient(connections, limits.usual, (client) => explain(connections, client, query)),
-    ping: () => counted(pingWhileFull(connections, () => withClient(connections, limits.quick, isReady))),
+    ping: () =>
+      fullDisk.explain(counted(pingWhileFull(connections, () => withClient(connections, limits.quick, isReady)))),
     stats: () => ({ ...counts }),
     close: connections.close,
   }
