@@ -25,13 +25,14 @@ test('the test has an input for each method and each entry point', { skip }, () 
 test('the largest input of each request neither blocks the event loop for long nor needs much memory', {
   skip,
 }, async (t) => {
-  const { over, stale, unsent, unhandled, closed, statuses } = await runGuard(server!, someInputs(inputs))
+  const { over, stale, unsent, unhandled, failed, closed, statuses } = await runGuard(server!, someInputs(inputs))
   assert.deepEqual(over, [])
   // The test sends only a few inputs, so other inputs of the same method could still exceed a limit.
   for (const entry of stale) t.diagnostic(`no input of known.ts exceeds a limit: ${entry}`)
   for (const [status, count] of [...statuses].sort()) t.diagnostic(`${status}: ${count} inputs`)
   assert.deepEqual(unsent, [])
   assert.deepEqual(unhandled, [])
+  assert.deepEqual(failed, [])
   assert.deepEqual(closed, [])
 })
 

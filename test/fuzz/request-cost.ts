@@ -17,7 +17,11 @@ const all = allInputs(server.facts, wire)
 const missing = missingTargets(server.facts, all)
 const inputs = all.filter((input) => pattern.test(titleOf(input)))
 console.log(`${inputs.length} of ${all.length} inputs; a finding takes more than ${limits}`)
-const { over, stale, unsent, unhandled, closed, skipped, statuses } = await runGuard(server, inputs, console.log)
+const { over, stale, unsent, unhandled, failed, closed, skipped, statuses } = await runGuard(
+  server,
+  inputs,
+  console.log,
+)
 wire.close()
 for (const target of missing) console.log(`no input: ${target}`)
 for (const entry of stale) console.log(`no longer above a limit: ${entry}`)
@@ -26,4 +30,6 @@ for (const kind of closed) console.log(`every request was refused: ${kind}`)
 for (const [status, count] of [...statuses].sort()) console.log(`${status}: ${count} inputs`)
 console.log(`${skipped} inputs not sent, because the entry point does not serve their HTTP method`)
 console.log(`${inputs.length} inputs, ${over.length} above a limit, ${unhandled.length} refused before their handler`)
-process.exitCode = over.length + missing.length + stale.length + unhandled.length + closed.length > 0 ? 1 : 0
+console.log(`${failed.length} valid inputs were refused`)
+const problems = [over, missing, stale, unsent, unhandled, failed, closed]
+process.exitCode = problems.some(({ length }) => length > 0) ? 1 : 0

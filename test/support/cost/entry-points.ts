@@ -1,11 +1,12 @@
 // Inputs for HTTP entry points that are not methods of the API, such as the registry, SCIM and the pages. Their paths are in
 // `entriesOf`. The entry points declare which paths must have inputs.
 
+import { gzipSync } from 'node:zlib'
 import { openConsole } from '#api/ui/console.ts'
 import { formBodies, jsonBodies } from './bodies.ts'
 import { hasRegistryHandler, registryHandler } from './handled.ts'
 import type { Input } from './input.ts'
-import { manifests } from './manifests.ts'
+import { manifests, typeOf, validManifests } from './manifests.ts'
 import type { Facts } from './server.ts'
 import { mcpBodies, scimBodies, scimGroupBodies } from './special-bodies.ts'
 import type { HttpRequest, Wire } from './wire.ts'
@@ -15,7 +16,10 @@ type Entry = {
   path: string
   headers?: Record<string, string>
   bodies?: Record<string, () => string | Buffer>
-  type?: string
+  /** Bodies that the path accepts with this HTTP method. */
+  valid?: { verb: string; bodies: readonly string[] }
+  /** Content-Type of a body. */
+  typeOf?: (shape: string) => string
   queries?: Record<string, string>
 }
 
@@ -84,6 +88,8 @@ export function entriesOf(facts: Facts): Record<string, Record<string, Entry>> {
   const manifest = {
     headers: { ...registry, 'content-type': 'application/vnd.oci.image.manifest.v1+json' },
     bodies: manifests({ digest, size: repo.size }, facts.blob),
+    valid: { verb: 'PUT', bodies: validManifests },
+    typeOf,
   }
   const people = { headers: { ...api, authorization: `Bearer ${scim.token}` }, bodies: scimBodies }
   const groups = { ...people, bodies: scimGroupBodies }
@@ -94,7 +100,11 @@ export function entriesOf(facts: Facts): Record<string, Record<string, Entry>> {
       manifest: inRegistry('acme/app/manifests/latest', manifest),
       blob: inRegistry(`acme/app/blobs/${facts.blob}`),
       uploads: inRegistry('acme/app/blobs/uploads/'),
-      upload: at(facts.upload, { headers: registry, bodies: { bytes: () => fill('a', 4_000_000) } }),
+      upload: at(facts.upload, {
+        headers: registry,
+        bodies: { bytes: () => fill('a', 4_000_000) },
+        valid: { verb: 'PATCH', bodies: ['bytes'] },
+      }),
       tags: inRegistry('acme/app/tags/list'),
       referrers: inRegistry(`acme/app/referrers/${digest}`),
       history: inRegistry('acme/app/_svc/history/latest'),
@@ -273,7 +283,12 @@ function inputsAt(wire: Wire, { target, verb, entry, isRead, handler }: At): Inp
   const isForm = entry.headers?.['content-type']?.includes('form') ?? false
   const bodies = Object.entries(isForm ? formBodies : jsonBodies)
   for (const [name, make] of isRead ? bodies : bodies.slice(0, 1)) add(name, () => ({ body: make() }))
-  for (const [name, make] of Object.entries(entry.bodies ?? {})) add(name, () => ({ body: make() }), true)
+  for (const [name, make] of Object.entries(entry.bodies ?? {})) {
+    add(name, () => ({ body: make(), headers: entry.typeOf ? { 'content-type': entry.typeOf(name) } : {} }), true)
+    if (verb === entry.valid?.verb && entry.valid.bodies.includes(name)) inputs.at(-1)!.isValid = true
+  }
+  const packed = { 'content-encoding': 'gzip' }
+  add('a compressed body', () => ({ body: gzipSync(fill(' ', 4_000_000)), headers: packed }))
   add('chunks of one byte', () => ({ body: fill('a', 64_000), chunkBytes: 1 }))
   return inputs
 }

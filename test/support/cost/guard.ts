@@ -1,7 +1,7 @@
 // Cost guard: sends inputs, and sorts those that exceed a limit into known and new ones.
 import type { Finding, Input } from './input.ts'
 import { judge, most } from './input.ts'
-import { known, refusedKinds } from './known.ts'
+import { known, refusedTargets } from './known.ts'
 import type { Measured } from './process.ts'
 
 export type Result = {
@@ -14,7 +14,9 @@ export type Result = {
   unsent: string[]
   /** Inputs that were refused before their handler, with the status and the start of the response. */
   unhandled: string[]
-  /** Kinds of an entry point for which every request was refused, so that no handler was measured. */
+  /** Valid inputs that the server refused. */
+  failed: string[]
+  /** Targets of entry points for which every request was refused, so that no handler was measured. */
   closed: string[]
   /** Number of inputs that were not sent, because the entry point does not serve their HTTP method. */
   skipped: number
@@ -46,10 +48,10 @@ export async function runGuard(
   inputs: readonly Input[],
   say: (line: string) => void = () => {},
 ): Promise<Result> {
-  const lists = { over: [], stale: [], unsent: [], unhandled: [], closed: [] }
+  const lists = { over: [], stale: [], unsent: [], unhandled: [], failed: [], closed: [] }
   const result: Result = { sent: 0, skipped: 0, statuses: new Map(), ...lists }
   const unserved = new Set<string>()
-  const kinds = new Map<string, boolean>()
+  const served = new Map<string, boolean>()
   const tried = new Map<RegExp, { sent: number; over: number }>()
   for (const input of inputs) {
     if (unserved.has(input.target)) {
@@ -59,9 +61,10 @@ export async function runGuard(
     const entries = known.filter((one) => one.input.test(titleOf(input)))
     const finding = await judge(server, input, entries.length > 0 ? 1 : undefined)
     result.sent++
+    if (result.sent % 1000 === 0) say(`${result.sent} of ${inputs.length} inputs`)
     const { status, text } = finding.sent
     const kind = kindOf(input.target)
-    if (kind) kinds.set(kind, (kinds.get(kind) ?? false) || !refusals.has(status))
+    if (kind) served.set(input.target, served.get(input.target) || !refusals.has(status))
     // Other requests with this HTTP method would be refused in the same way.
     if (kind && status === '405' && input.shape === 'as it is') unserved.add(input.target)
     // A handler can have a limit of its own, such as on requests for access.
@@ -69,6 +72,10 @@ export async function runGuard(
     if (!finding.isHandled) {
       result.unhandled.push(`${titleOf(input)}: status ${status}, ${text}`)
       say(`refused before its handler: ${result.unhandled.at(-1)}`)
+    }
+    if (input.isValid && !/^2\d\d$/.test(status)) {
+      result.failed.push(`${titleOf(input)}: status ${status}, ${text}`)
+      say(`failed: ${result.failed.at(-1)}`)
     }
     const answered = `${input.target.startsWith('grpc ') ? 'gRPC' : 'HTTP'} ${status}`
     result.statuses.set(answered, (result.statuses.get(answered) ?? 0) + 1)
@@ -80,7 +87,10 @@ export async function runGuard(
     result.over.push(describe(finding))
     say(describe(finding))
   }
-  for (const [kind, isServed] of kinds) if (!isServed && !(kind in refusedKinds)) result.closed.push(kind)
+  for (const [target, isServed] of served) {
+    const hasReason = target in refusedTargets || kindOf(target)! in refusedTargets
+    if (!isServed && !unserved.has(target) && !hasReason) result.closed.push(target)
+  }
   for (const [pattern, { over }] of tried) if (over === 0) result.stale.push(String(pattern))
   return result
 }

@@ -13,6 +13,8 @@ export type Input = {
   isRare?: boolean
   /** Handler that the input is for. The guard reports an input that is refused before this handler. */
   handler?: string
+  /** True if the request is within all limits, so that its work is done. The guard reports it if it fails. */
+  isValid?: boolean
   /** Builds the request. Returns a function that sends it and may be called several times. */
   prepare(): () => Promise<Sent>
 }

@@ -18,13 +18,14 @@ export const known: readonly Known[] = [
   },
 ]
 
-/** Kinds of entry points that refuse every request of the guard, with the reason. */
-export const refusedKinds: Readonly<Record<string, string>> = {
+/** Kinds of entry points, or single HTTP methods of them, that refuse every request of the guard, with the reason. */
+export const refusedTargets: Readonly<Record<string, string>> = {
   'scim none': 'Paths that SCIM does not have',
   'ledger unknown': 'Paths that the transparency log does not have',
   'ui-ledger unknown': 'Paths that the transparency log of the console does not have',
   'ui-ledger witness': 'The console serves no witness',
   'oauth /oauth/callback': 'The browser must have started a sign-in at an identity provider',
+  'ui POST /ui/enter': 'The forms of the guard have no sign-in code that is valid',
   'ui /ui/headless': 'The session must be that of a person, and the operator has the one of the guard',
   'ui /ui/sessions/end': 'The forms of the guard name no session that exists',
   'downloads report': 'The path is a signed token, which only the server can make',

@@ -10,6 +10,18 @@ const digest = (at: number): string => `sha256:${at.toString(16).padStart(64, '0
 const annotations = (count: number, value = ''): Record<string, string> =>
   Object.fromEntries(list(count, (at) => [at.toString(36), value]))
 
+/** Manifests within all limits, whose content exists. */
+export const validManifests = [
+  'allowed annotations',
+  'annotations of layers',
+  'allowed layers',
+  'an index of one manifest',
+  'many URLs',
+]
+
+/** Media type of a body, for the Content-Type header. */
+export const typeOf = (shape: string): string => (/\bindex\b/.test(shape) ? types.index : types.image)
+
 /** `known` is a stored manifest. `blob` is the digest of a stored blob of two bytes. */
 export function manifests(known: { digest: string; size: number }, blob: string): Record<string, () => string> {
   const config = { mediaType: 'application/vnd.oci.image.config.v1+json', digest: blob, size: 2 }
@@ -33,11 +45,14 @@ export function manifests(known: { digest: string; size: number }, blob: string)
           mediaType: types.layer,
           digest: blob,
           size: 2,
-          annotations: annotations(15),
+          annotations: annotations(14),
         })),
       }),
     layers: () => image({ layers: list(30_000, (at) => ({ mediaType: types.layer, digest: digest(at), size: 3 })) }),
-    'allowed layers': () => image({ layers: list(4900, () => ({ mediaType: types.layer, digest: blob, size: 2 })) }),
+    'allowed layers': () => {
+      const urls = ['https://example.com/'.padEnd(3500, 'a')]
+      return image({ layers: list(1000, () => ({ mediaType: types.layer, digest: blob, size: 2, urls })) })
+    },
     'an index': () => index({ manifests: list(2000, descriptor) }),
     'a large index': () => index({ manifests: list(20_000, descriptor) }),
     'an index of one manifest': () => index({ manifests: list(2000, () => ({ ...descriptor(0), ...known })) }),

@@ -1,5 +1,6 @@
 // Inputs for the methods of the API: the largest requests over REST and gRPC. They are made from the descriptors, and from one
 // valid request of each method.
+import { gzipSync } from 'node:zlib'
 import { create, type DescMethod, toBinary } from '@bufbuild/protobuf'
 import { buildEndpoints, type Endpoint, isStreaming } from '#api/methods.ts'
 import { services } from '#api/services.ts'
@@ -24,12 +25,14 @@ const margin = 4096
 
 export const endpoints: readonly Endpoint[] = buildEndpoints(services)
 
-/** Deletions are sent last, since they delete resources that other requests need. */
-export function methodInputs(facts: Facts, wire: Wire): Input[] {
-  return basesOf(facts, wire).flatMap((base) => [...largestInputs(base), ...grpcInputs(base), ...restInputs(base)])
+export function methodInputs(base: Base): Input[] {
+  return [...largestInputs(base), ...grpcInputs(base), ...restInputs(base)]
 }
 
-/** Valid requests, in the order of the reference. A method that the reference omits gets an empty request, at the end. */
+/**
+ * Valid requests, in the order of the reference. Deletions are last, since they delete resources that other requests need. A
+ * method that the reference omits is at the end.
+ */
 export function basesOf(facts: Facts, wire: Wire): Base[] {
   const byName = new Map(endpoints.map((endpoint) => [shortName(endpoint.method.fullName), endpoint]))
   const first = new Map(facts.calls.toReversed().map((call) => [call.method, call]))
@@ -37,9 +40,15 @@ export function basesOf(facts: Facts, wire: Wire): Base[] {
   return order.flatMap((name) => {
     const endpoint = byName.get(name)
     if (!endpoint?.handler) return []
-    const call = first.get(name) ?? { method: name, request: {}, token: undefined }
+    const call = first.get(name) ?? { method: name, request: ownRequest(name, facts), token: undefined }
     return [{ endpoint, call, bytes: messageBytes(endpoint.desc.input, call.request), facts, wire }]
   })
+}
+
+/** Request of a method that the reference omits. */
+function ownRequest(name: string, { organization }: Facts): Json {
+  const isOfOrganization = name === 'control.iam.v1.SessionsService/EndOrganizationSession'
+  return isOfOrganization ? { organization, sessionUid: 'unknown' } : {}
 }
 
 function messageBytes(desc: DescMethod['input'], request: unknown): Buffer {
@@ -146,7 +155,7 @@ function unknownGroups(desc: DescMethod['input'], bytes: number): Buffer {
   return Buffer.concat([Buffer.alloc(half, (number << 3) | 3), Buffer.alloc(half, (number << 3) | 4)])
 }
 
-type Rest = { verb: string; path: string; body?: unknown }
+type Rest = { verb: string; path: string; body?: unknown; isCompressed?: boolean }
 
 function restInputs(base: Base): Input[] {
   const { endpoint, call, wire } = base
@@ -156,10 +165,13 @@ function restInputs(base: Base): Input[] {
   const input = ({ name, token }: Caller, shape: string, make: () => Rest, isSpecial = false): Input => ({
     ...{ target: `rest ${method.fullName}`, caller: name, shape, isSpecial },
     prepare: () => {
-      const { verb, path, body } = make()
+      const { verb, path, body, isCompressed } = make()
       const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
-      const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
-      return () => wire.http({ verb, path, headers, body: text })
+      const headers = {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(isCompressed && { 'content-encoding': 'gzip' }),
+      }
+      return () => wire.http({ verb, path, headers, body: isCompressed ? gzipSync(text) : text })
     },
   })
   const callers = callersOf(base)
@@ -172,6 +184,9 @@ function restInputs(base: Base): Input[] {
       ...some.map(([shape, make]) => {
         return input(caller, shape, () => ({ ...plain, body: make() }), method.access.mode === 'open')
       }),
+      ...(plain.body === undefined
+        ? []
+        : [input(caller, 'a compressed body', () => ({ ...plain, body: jsonBodies.blanks!(), isCompressed: true }))]),
       input(caller, 'many parameters', () => ({ ...plain, path: withParameters(plain.path) })),
     ]
   })

@@ -4,14 +4,15 @@ import { httpOf } from '../../../scripts/openapi-annotations.ts'
 import { declaredKinds, doorInputs } from './entry-points.ts'
 import type { Input } from './input.ts'
 import { libraryInputs, libraryTargets } from './library-services.ts'
-import { endpoints, methodInputs } from './methods.ts'
+import { basesOf, endpoints, methodInputs } from './methods.ts'
 import { otherWays, wayTargets } from './other-ways.ts'
 import type { Facts } from './server.ts'
 import type { Wire } from './wire.ts'
 
 /** All inputs, in the order in which they are sent. */
 export function allInputs(facts: Facts, wire: Wire): Input[] {
-  return [...otherWays(facts, wire), ...methodInputs(facts, wire), ...libraryInputs(wire), ...doorInputs(facts, wire)]
+  const ofMethods = basesOf(facts, wire).flatMap((base) => [...methodInputs(base), ...otherWays(base)])
+  return [...ofMethods, ...libraryInputs(wire), ...doorInputs(facts, wire)]
 }
 
 /**
