@@ -32,7 +32,7 @@ const noDump = Boolean(server) && !isThere('pg_dump') && 'pg_dump is not there'
 
 /** Dumps the database, as an administrator of PostgreSQL does before `pinfold server backup`. */
 function dump(storage: TestStorage, file: string): void {
-  execFileSync('pg_dump', ['--format=custom', `--schema=${storage.schema}`, `--file=${file}`, storage.server!])
+  execFileSync('pg_dump', ['--format=custom', `--schema=${storage.schema}`, `--file=${file}`, storage.server])
 }
 
 async function lose(storage: TestStorage): Promise<void> {

@@ -175,7 +175,7 @@ test('variables that commands print for a shell are not reported later as misspe
 })
 
 test('migrate prepares a database and can run again', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   for (let i = 0; i < 2; i++) {
     const { code, stdout } = await run(['migrate', ...storage.args], { env: storage.env })
     assert.deepEqual([code, stdout], [0, 'the database is up to date\n'])

@@ -116,7 +116,7 @@ async function atWork(storage: TestStorage): Promise<boolean> {
   if (!onPostgres) return existsSync(keyFile(storage, 'master.key.new'))
   const { rows } = await storage.query(
     "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%UPDATE%sign_in_attempts%'",
-    [storage.schema],
+    [storage.name],
   )
   return rows.length > 0
 }

@@ -241,7 +241,10 @@ test('a server that starts during a rotation is not mistaken for an earlier serv
   }
   const lock = `LOCK TABLE ${nodes} IN ACCESS EXCLUSIVE MODE`
   const waiting = async (count: number) => {
-    const counted = `SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted AND relation = '${nodes}'::regclass`
+    // Copies of a database have tables of the same numbers.
+    const counted = `
+      SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted AND relation = '${nodes}'::regclass
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
     while ((await storage.query(counted)).rows[0].n < count) await sleep(5)
   }
   // The command checks the servers more than once. The first check sees none, and later ones see a new server.

@@ -34,7 +34,7 @@ test('an operator command opens the folder if no server runs, and blocks servers
 })
 
 test('without a server in the folder, creates nothing and suggests another folder', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   const typo = join(storage.data, 'typo')
   const where = storage.database ? storage.args : ['--data', typo]
   for (const words of ['server quotas list', 'server transparency-log erase acme/app', 'vulnerabilities verify']) {

@@ -48,13 +48,13 @@ async function bothWays(args: readonly string[], env: Env, shows: RegExp, says: 
 }
 
 test('migrations, imports and blob collection show progress on a terminal, and nothing in a pipe', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   const { env, args } = storage
   const migrated = await onTerminal(['migrate', ...args], env)
   assert.equal(migrated.code, 0, migrated.shown.join('\n'))
   assert.ok(migrated.shown.some((line) => /^0001-.* …$/.test(line)))
   assert.ok(migrated.shown.includes('the database is up to date'))
-  await using fresh = await createStorage()
+  await using fresh = await createStorage({ isEmpty: true })
   const piped = await runProcess(['migrate', ...fresh.args], { env: fresh.env })
   assert.deepEqual(piped, { code: 0, stdout: 'the database is up to date\n', stderr: '' })
 
@@ -65,7 +65,7 @@ test('migrations, imports and blob collection show progress on a terminal, and n
 })
 
 test('shows the number of rows that a backfill completed, in batches', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   const db = await openDb({ database: storage.database, file: join(storage.data, 'pinfold.db') })
   try {
     const shown: string[] = []

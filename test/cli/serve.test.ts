@@ -13,7 +13,7 @@ import { cleanEnv, createStorage, program, project, runProcess, startProcess, to
 import { eventually } from '../support/receiver.ts'
 
 test('the commands printed at a first start work word for word', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   await using server = await startProcess(storage)
   const { stdout } = await untilPrinted(server.output, /repos list.*\n/)
   const lines = stdout

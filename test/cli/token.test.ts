@@ -8,7 +8,7 @@ import { freePort } from '../support/ports.ts'
 import { createStorage, run, startProcess, tokenOf } from '../support/process.ts'
 
 test('before the first start, the command prints no token and creates nothing', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   const data = join(storage.data, 'sub')
   const args = ['token', '--data', data, ...(onPostgres ? ['--database', storage.database] : [])]
   const { code, stdout, stderr } = await run(args, { env: storage.env })
@@ -20,7 +20,7 @@ test('before the first start, the command prints no token and creates nothing', 
 })
 
 test('a token can be created between migration and first start if the URL is set', async () => {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   assert.equal((await run(['migrate', ...storage.args], { env: storage.env })).code, 0)
   const { code, stderr } = await run(['token', ...storage.args], { env: storage.env })
   assert.deepEqual([code, stderr.includes('set PINFOLD_URL')], [1, true])

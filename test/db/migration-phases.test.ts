@@ -31,7 +31,7 @@ const idsOf = (some: readonly Migration[]) => some.map(({ id }) => id)
 const listed = (parts: Sql[]) => joined(parts, ', ')
 
 async function withDb<T>(work: (db: Db, storage: TestStorage) => Promise<T>): Promise<T> {
-  await using storage = await createStorage()
+  await using storage = await createStorage({ isEmpty: true })
   const db = await openDb({ database: storage.direct, file: join(storage.data, 'pinfold.db') })
   return await work(db, storage).finally(() => db.close())
 }
@@ -114,7 +114,7 @@ test(
       const waiting = async (): Promise<boolean> => {
         const { rows } = await storage.query(
           `SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
-          [storage.schema],
+          [storage.name],
         )
         return rows.length > 0
       }
@@ -207,7 +207,7 @@ test(
       await addItems(db, ['a', 'bb'])
       const asked = async (like: string) => {
         const text = 'SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE $2'
-        while ((await storage.query(text, [storage.schema, like])).rows.length === 0) await new Promise(setImmediate)
+        while ((await storage.query(text, [storage.name, like])).rows.length === 0) await new Promise(setImmediate)
       }
       // The open transaction delays the index of the first migration until the second migration has requested its lock.
       const writer = await storage.connect()
@@ -336,8 +336,10 @@ async function startHeldUp(storage: TestStorage, env: TestStorage['env']) {
   return { starting, goOn }
 }
 
-const waitsFor = ({ schema }: TestStorage, table: string) =>
-  `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${schema}.${table}')`
+/** Copies of a database have tables of the same numbers. */
+const waitsFor = ({ schema }: TestStorage, table: string) => `
+  SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${schema}.${table}')
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 test('migrate also detects a server that started after its first check', {
   skip: !onPostgres && 'there is one server',
@@ -356,7 +358,7 @@ test('migrate also detects a server that started after its first check', {
   const waits = `
     SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE NOT granted AND locktype = 'advisory' AND application_name = $1`
-  while (!(await storage.query(waits, [storage.schema])).rows.length) await new Promise(setImmediate)
+  while (!(await storage.query(waits, [storage.name])).rows.length) await new Promise(setImmediate)
   await goOn()
   await using server = await starting
   await holder.end()

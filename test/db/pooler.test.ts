@@ -89,7 +89,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
   const target = { host, port: Number(port || 5432) }
 
   test('migrations bypass the pooler, and are refused without a direct URL', async () => {
-    await using storage = await createStorage()
+    await using storage = await createStorage({ isEmpty: true })
     await storage.query(`CREATE SCHEMA ${storage.schema}`)
     const wire = await startWire(target)
     const pooled = { ...storage, args: ['--data', storage.data, '--database', through(storage, wire.port)] }

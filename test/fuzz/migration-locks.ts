@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: { rows: { type: 'string', default: '1000000' }, check: { type: 'boolean', default: false } },
 })
 const rows = Number(values.rows)
-await using storage = await createStorage()
+await using storage = await createStorage({ isEmpty: true })
 if (storage.database === '') throw new Error('PINFOLD_TEST_DATABASE must name a PostgreSQL')
 const db = await openDb({ database: storage.database, file: '' })
 // Migrations up to the last one that needs stopped servers are applied first, since no server runs then.

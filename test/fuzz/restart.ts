@@ -64,7 +64,7 @@ let isOver = false
 const sampling = (async () => {
   for (; !isOver; await sleep(50)) {
     const text = 'SELECT pid, backend_start::text AS began FROM pg_stat_activity WHERE application_name = $1'
-    const { rows } = await admin.query(text, [storage.schema])
+    const { rows } = await admin.query(text, [storage.name])
     connections.push(rows.length)
     for (const { pid, began } of rows) backends.add(`${pid} ${began}`)
   }

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { commandsIn, type Env, type Run } from './commands.ts'
-import { dropDatabase } from './migrated.ts'
+import { copiedDatabase, copyOfSqlite, dropDatabase, withSettings } from './migrated.ts'
 import { pooledDatabase, pooledUrlOf, pooler } from './pooler.ts'
 
 export type { Env, Run } from './commands.ts'
@@ -18,21 +18,24 @@ export type { Env, Run } from './commands.ts'
 export const project = fileURLToPath(new URL('../..', import.meta.url))
 export const program = join(project, 'bin/pinfold')
 
-/** Creates a data folder and, on PostgreSQL, a schema. Commands with `args` and `env` use them. */
-export async function createStorage() {
+/**
+ * Creates a data folder with a database that has all tables, and the arguments and environment with which commands use them. With
+ * `isEmpty`, there are no tables yet, as before the first start of a server.
+ */
+export async function createStorage({ isEmpty = false } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
-  const schema = `t_${randomBytes(8).toString('hex')}`
-  const server = pooler ? await pooledDatabase(schema) : process.env.PINFOLD_TEST_DATABASE
   // The application name distinguishes connections of this test from those of other tests.
-  const named = `schema=${schema}&application_name=${schema}`
-  const direct = server ? `${server}${server.includes('?') ? '&' : '?'}${named}` : ''
-  const database = pooler ? pooledUrlOf(schema) : direct
+  const name = `t_${randomBytes(8).toString('hex')}`
+  const on = server === '' ? undefined : isEmpty ? await emptySchema(name) : await copyOf(name)
+  if (!on && !isEmpty) await copyOfSqlite(join(data, 'pinfold.db'))
+  const direct = on ? withSettings(on.url, { schema: on.schema, application_name: name }) : ''
+  const database = pooler ? pooledUrlOf(name) : direct
   const env: Env = {
-    ...(server ? { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') } : {}),
+    ...(on ? { PINFOLD_MASTER_KEY: randomBytes(32).toString('hex') } : {}),
     ...(pooler ? { PINFOLD_DATABASE_DIRECT: direct } : {}),
   }
   const connect = async () => {
-    const client = new pg.Client({ connectionString: server! })
+    const client = new pg.Client({ connectionString: on!.url })
     await client.connect()
     return client
   }
@@ -43,36 +46,52 @@ export async function createStorage() {
   return {
     data,
     database,
-    /** On PostgreSQL, the same without the pooler, and the URL for other programs, which know no schema. */
+    /** On PostgreSQL, the same without the pooler. */
     direct,
-    server,
-    /** On PostgreSQL, the schema with the tables, and a direct connection to it. */
-    schema,
+    /** Application name of the connections that commands open. */
+    name,
+    /** On PostgreSQL, the URL of the database without the schema, the schema with the tables, and a direct connection. */
+    server: on?.url ?? '',
+    schema: on?.schema ?? '',
     query,
     connect,
     env,
-    args: ['--data', data, ...(server ? ['--database', database] : [])],
+    args: ['--data', data, ...(on ? ['--database', database] : [])],
     /** Resolves once PostgreSQL has noticed the end of a killed process and has canceled its statements. */
     async settled() {
-      for (let left = 1; server && left > 0; await sleep(20)) {
-        const { rows } = await query('SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = $1', [
-          schema,
-        ])
-        left = rows[0].n
-      }
+      const running = 'SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = $1'
+      for (let left = 1; on && left > 0; await sleep(20)) left = (await query(running, [name])).rows[0].n
     },
     async [Symbol.asyncDispose]() {
-      // PostgreSQL may still run a statement of a killed process, which can cause a deadlock with this one.
-      const drop = async (left = 5): Promise<unknown> => {
-        if (pooler) return dropDatabase(process.env.PINFOLD_TEST_DATABASE!, schema)
-        return query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((error: { code?: string }) => {
-          return error.code === '40P01' && left > 0 ? drop(left - 1) : Promise.reject(error)
-        })
-      }
-      if (server) await drop()
+      await on?.drop()
       rmSync(data, { recursive: true, force: true })
     },
   }
+}
+
+const server = process.env.PINFOLD_TEST_DATABASE ?? ''
+
+async function copyOf(name: string) {
+  const { url, schema } = await copiedDatabase(server, name)
+  return { url, schema, drop: () => dropDatabase(server, name) }
+}
+
+/** Creates a schema without tables. Behind a pooler, it is in a database of its own. */
+async function emptySchema(name: string) {
+  if (pooler) return { url: await pooledDatabase(name), schema: name, drop: () => dropDatabase(server, name) }
+  // PostgreSQL may still run a statement of a killed process, which can cause a deadlock with this one.
+  const drop = async (left = 5): Promise<void> => {
+    const client = new pg.Client({ connectionString: server })
+    await client.connect()
+    const error = await client.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`).then(
+      () => undefined,
+      (reason: Error & { code?: string }) => reason,
+    )
+    await client.end()
+    if (error && (error.code !== '40P01' || left === 0)) throw error
+    if (error) await drop(left - 1)
+  }
+  return { url: server, schema: name, drop }
 }
 
 export type TestStorage = Awaited<ReturnType<typeof createStorage>>
