@@ -12,6 +12,7 @@ const terminal: Terminal = {
   input: async () => (await import('node:stream/consumers')).text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
   isSeen: isSeen(),
+  ownsProcess: true,
   // Makes control characters visible, since the text may contain data from a server.
   say: (text) => void process.stderr.write(`${text.split('\n').map(visible).join('\n')}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operatorUid } from '#lib/uid.ts'
 import { startPinfold } from '../support/pinfold.ts'
-import { createStorage, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startInProcess } from '../support/process.ts'
 
 test('audit list shows changes with their author, and filters by scope, author or time', async () => {
   await using pinfold = await startPinfold()
@@ -69,7 +69,7 @@ test('status shows the server and the signed-in user, and exits with 69 if the s
 test('status finds the server of a data folder, as the operator', async (t) => {
   await using storage = await createStorage()
   if (storage.database) return t.skip('a server with PostgreSQL has no data folder to find it by')
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const { code, stdout, stderr } = await run(['status', '--data', storage.data, '-o', 'json'], { env: storage.env })
   assert.equal(code, 0, stderr)
   assert.deepEqual(JSON.parse(stdout), { api: server.url, ready: true, message: 'ok', identity: 'operator' })

@@ -22,7 +22,7 @@ import { operatorUid } from '#lib/uid.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { createStorage, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
+import { createStorage, run, startInProcess, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -155,7 +155,7 @@ test('the second of two concurrent backups into one folder is refused at once', 
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
     const back = () => run(['server', 'backup', '--to', to, '--keep', '1', ...storage.args], { env: storage.env })
-    const server = await startProcess(storage)
+    const server = await startInProcess(storage)
     server.kill('SIGTERM')
     await server.exited
     const other = takeServeLock(join(to, 'backup.lock'))!
@@ -178,7 +178,7 @@ test('refuses a backup into the blob folder of the server, below it, and to an i
   await using storage = await createStorage()
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
-    const server = await startProcess(storage)
+    const server = await startInProcess(storage)
     server.kill('SIGTERM')
     await server.exited
     const back = (where: string) =>

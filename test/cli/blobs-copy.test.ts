@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, createStorage, program, project, run, startProcess, tokenOf } from '../support/process.ts'
+import { cleanEnv, createStorage, program, project, run, startInProcess, tokenOf } from '../support/process.ts'
 import { digestOf, type RegistryClient, registryClient } from '../support/registry.ts'
 
 const name = 'acme/app'
@@ -23,7 +23,7 @@ test('moves blobs to a bucket while the server runs, and back to a folder', { sk
   const copy = (...ends: string[]) => run(['server', 'blobs', 'copy', ...ends, ...storage.args], { env })
   const contents: Buffer[] = []
   const start = async (blobs: string) => {
-    const server = await startProcess(storage, { env: { ...bucket.aws, PINFOLD_BLOBS: blobs } })
+    const server = await startInProcess(storage, { env: { ...bucket.aws, PINFOLD_BLOBS: blobs } })
     const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
     const push = async (size: number) => {
       contents.push(randomBytes(size))
@@ -100,7 +100,7 @@ test('finds and deletes parts in the copy of an upload that ended before the swi
   const finish = (client: RegistryClient, { location, digest }: { location: string; digest: string }) =>
     client.ok(201, 'PUT', `${location}?digest=${digest}`)
 
-  await using first = await startProcess(storage)
+  await using first = await startInProcess(storage)
   await clientOf(first.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
   const before = registryClient(first.url, await tokenOf(storage, ['--audience', 'registry']))
   const ended = await begin(before, 'ended')
@@ -120,7 +120,7 @@ test('finds and deletes parts in the copy of an upload that ended before the swi
   assert.deepEqual([verified.code, verified.stderr.match(/^orphans: .*$/gm)?.length], [1, 1], verified.stderr)
   assert.ok(verified.stderr.includes(`content belongs to nothing: ${stray}`), verified.stderr)
   const settings = { ...bucket.aws, PINFOLD_BLOBS: url, PINFOLD_BLOB_TRASH_SECONDS: '0' }
-  await using second = await startProcess(storage, { env: settings })
+  await using second = await startInProcess(storage, { env: settings })
   const collected = await run(['server', 'gc', ...storage.args], { env: { ...env, PINFOLD_API: second.url } })
   assert.match(collected.stdout, /, 1 stray files/, collected.stderr)
   assert.equal(pieces().includes(stray!), false)
@@ -134,7 +134,7 @@ test('a killed copy continues where it stopped, and leaves no partial file', asy
   const [from, to] = [join(storage.data, 'blobs'), join(storage.data, 'copied')]
   const contents = Array.from({ length: 40 }, () => randomBytes(500_000))
   {
-    await using server = await startProcess(storage)
+    await using server = await startInProcess(storage)
     await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' })
     const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
     for (const content of contents) await client.pushBlob(name, content)
@@ -159,7 +159,7 @@ test('a killed copy continues where it stopped, and leaves no partial file', asy
   assert.deepEqual([again.code, again.stderr], [0, ''])
   const rest = contents.length - there.length
   assert.match(again.stdout, new RegExp(`^copied ${rest} blobs with .*; ${there.length} were already copied$`, 'm'))
-  await using server = await startProcess(storage, { args: ['--blobs', to] })
+  await using server = await startInProcess(storage, { args: ['--blobs', to] })
   const client = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))
   for (const content of contents) {
     assert.ok((await client.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes.equals(content))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { mayOthersRun, serveInForeignFolder, startStrictPostgres } from '../reference/first-hour-more.ts'
-import { createStorage, freeAddress, run, runProcess, startProcess } from '../support/process.ts'
+import { createStorage, freeAddress, run, runProcess, startInProcess, startProcess } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 test('distinguishes a wrong database password from an unavailable database', async () => {
@@ -51,7 +51,7 @@ test('a server without a URL warns once if clients use another host name', async
 
 test('error messages include the next step', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const { url } = server
   const here = async (args: string[], env: Record<string, string> = {}) => {
     const as = env.PINFOLD_TOKEN || args[0] === 'migrate' ? [] : storage.args

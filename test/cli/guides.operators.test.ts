@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig, settings } from '#config.ts'
 import { openShell, readGuide, type Stub } from '../support/guides.ts'
-import { createStorage, project, run, startProcess } from '../support/process.ts'
+import { createStorage, project, run, startInProcess } from '../support/process.ts'
 import { copyOfOldest } from '../upgrades/release.ts'
 
 /** Variables with which commands use this database and this data folder. */
@@ -32,7 +32,7 @@ test('the guide on production works as written', async () => {
   const { sh } = readGuide('run-in-production')
   const [install, several, check] = sh
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const files = new Map<string, string>()
   const sudo: Stub = ([program, ...args]) => {
     if (program === 'cp') {
@@ -87,7 +87,7 @@ test('the guide on upgrades works as written, on the data of the oldest version'
   await shell.paste(migrate!)
   const unused = await shell.paste(`${backup!.trim()} 2>&1 || true`, { '/backups/pinfold': backups })
   assert.match(unused.stdout, /has no blob store yet; start the server/)
-  await using _server = await startProcess(storage)
+  await using _server = await startInProcess(storage)
   await shell.paste(backup!, { '/backups/pinfold': backups })
   assert.ok(readdirSync(backups).includes('blobs'))
 
@@ -105,7 +105,7 @@ test('the backup in the guide has the parts that its table shows', async (t: Tes
   const guide = readGuide('back-up-and-restore')
   const [backup, dump, replicate] = guide.sh
   await using storage = await createStorage()
-  await using _server = await startProcess(storage)
+  await using _server = await startInProcess(storage)
   const pgDump: Stub = (args) => {
     const file = args.find((word) => word.startsWith('--file='))!.slice('--file='.length)
     writeFileSync(file, 'a dump')

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { summaries } from '#cli/summaries.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { blocksOf, missing, paste } from '../support/pages.ts'
-import { createStorage, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startInProcess } from '../support/process.ts'
 
 type Output = readonly string[]
 type Options = { env?: Record<string, string>; hosts?: Record<string, string> }
@@ -17,7 +17,7 @@ async function runGuide(
 ): Promise<Output[] | undefined> {
   if ((await missing('crane')).length > 0) return void t.skip('crane must be on the PATH')
   await using storage = await createStorage()
-  await using server = await startProcess(storage, { env })
+  await using server = await startInProcess(storage, { env })
   using home = makeHome()
   const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: storage.data } }
   return await paste(blocksOf(page), storage, { ...hosts, '127.0.0.1:8080': new URL(server.url).host }, options)
@@ -82,7 +82,7 @@ test('the guide on vulnerable images works as written', async (t) => {
 test('the guide on mirrors works as written, with a server of the test as the upstream', async (t) => {
   if ((await missing('crane')).length > 0) return t.skip('crane must be on the PATH')
   await using storage = await createStorage()
-  await using upstream = await startProcess(storage)
+  await using upstream = await startInProcess(storage)
   using home = makeHome()
   const push = `bin/pinfold orgs create public --configure-docker
 tar -cf - LICENSE | crane append -f - -t 127.0.0.1:8080/public/alpine:latest
@@ -106,7 +106,7 @@ tar -cf - LICENSE | crane append -f - -t 127.0.0.1:8080/public/alpine:latest
 
 test('the CI guide creates an identity and prints the lines for the workflow', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   using home = makeHome()
   const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: storage.data } }
   const hosts = { '127.0.0.1:8080': new URL(server.url).host }
@@ -118,7 +118,7 @@ test('the CI guide creates an identity and prints the lines for the workflow', a
 test('the restore test in the backup guide works as written', async (t) => {
   await using storage = await createStorage()
   if (storage.database) return t.skip('PostgreSQL is backed up with its own tools')
-  await using _server = await startProcess(storage)
+  await using _server = await startInProcess(storage)
   using home = makeHome()
   const blocks = blocksOf('docs/guides/back-up-and-restore.md').filter((block) => block.includes('--data data'))
   const [checked] = await paste(

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createStorage, freeAddress, run, startProcess } from '../support/process.ts'
+import { createStorage, freeAddress, run, startInProcess } from '../support/process.ts'
 
 test('health exits with 0 for a ready server, also for one that listens on all addresses', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const { host, port } = new URL(server.url)
   for (const listen of [host, `0.0.0.0:${port}`]) {
     const { code, stdout } = await run(['health'], { env: { PINFOLD_LISTEN: listen } })

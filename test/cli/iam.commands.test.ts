@@ -6,10 +6,10 @@ import { after, before, test } from 'node:test'
 import { startClouds } from '../support/fake-clouds.ts'
 import { type FakeIssuer, startIssuer } from '../support/fake-issuer.ts'
 import { makeHome } from '../support/fake-sts.ts'
-import { createStorage, type Process, run, startProcess, type TestStorage } from '../support/process.ts'
+import { createStorage, type InProcess, run, startInProcess, type TestStorage } from '../support/process.ts'
 
 let storage: TestStorage
-let server: Process
+let server: InProcess
 let home: ReturnType<typeof makeHome>
 let issuer: FakeIssuer
 let clouds: Awaited<ReturnType<typeof startClouds>>
@@ -18,7 +18,7 @@ before(async () => {
   storage = await createStorage()
   issuer = await startIssuer()
   clouds = await startClouds()
-  server = await startProcess(storage, {
+  server = await startInProcess(storage, {
     env: {
       PINFOLD_ALLOW_INSECURE_ISSUERS: 'on',
       PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on',

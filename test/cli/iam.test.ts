@@ -11,10 +11,10 @@ import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
 import {
   createStorage,
-  type Process,
+  type InProcess,
   type Run,
   run,
-  startProcess,
+  startInProcess,
   type TestStorage,
   tokenOf,
 } from '../support/process.ts'
@@ -27,12 +27,12 @@ const terminal: Terminal = {
   untilAsked: async () => {},
 }
 let storage: TestStorage
-let server: Process
+let server: InProcess
 let home: ReturnType<typeof makeHome>
 
 before(async () => {
   storage = await createStorage()
-  server = await startProcess(storage)
+  server = await startInProcess(storage)
   home = makeHome()
 })
 after(async () => {
@@ -388,7 +388,7 @@ test('reports a data folder without a running server, and creates nothing in a w
   assert.match(empty.stderr, /no server has used .*typo yet.*\n.*pinfold serve --data .*typo.*--data/)
   assert.throws(() => readFileSync(join(other.data, 'typo')), { code: 'ENOENT' })
 
-  const stopped = await startProcess(other)
+  const stopped = await startInProcess(other)
   await stopped[Symbol.asyncDispose]()
   const away = await list(other.data)
   assert.equal(away.code, 69)
@@ -399,7 +399,7 @@ test('sends no token to another program that listens at the former address of a 
   skip: onPostgres,
 }, async () => {
   await using other = await createStorage()
-  const stopped = await startProcess(other)
+  const stopped = await startInProcess(other)
   await stopped[Symbol.asyncDispose]()
   await using stranger = await listenAt(new URL(stopped.url).host)
   const list = () => run(['orgs', 'list', '--data', other.data], { env: home.env })
@@ -412,7 +412,7 @@ test('sends no token to another program that listens at the former address of a 
   })
   const many = await Promise.all(Array.from({ length: 4 }, list))
   assert.deepEqual([many.map((one) => one.code), stranger.heard], [[69, 69, 69, 69], []])
-  await using again = await startProcess(other)
+  await using again = await startInProcess(other)
   assert.equal((await list()).code, 0, again.url)
 })
 

@@ -7,7 +7,7 @@ import { operatorUid } from '#issuer/access-token.ts'
 import { ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
-import { createStorage, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startInProcess, tokenOf } from '../support/process.ts'
 import { startRegistry } from '../support/registry.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 
@@ -207,7 +207,7 @@ test('an import writes to a running server, prints its result, and changes nothi
     { image: 'Not-A-Name', tag: 'latest', history: history('a') },
   ]
   writeFileSync(file, gzipSync(JSON.stringify({ tags })))
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const env = { ...storage.env, PINFOLD_API: server.url }
   const load = () => run(['tags', 'import', file, ...storage.args, '-o', 'json'], { env })
   const first = await load()
@@ -250,7 +250,7 @@ test('an import of long histories and of many tags is split into requests within
     ...Array.from({ length: 120 }, (_, i) => ({ image, tag: `v${i}`, history: history(i < 100 ? 110 : 1) })),
   ]
   writeFileSync(file, JSON.stringify({ tags }))
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const env = { ...storage.env, PINFOLD_API: server.url }
   const load = () => run(['tags', 'import', file, ...storage.args, '-o', 'json'], { env })
   const headers = { authorization: `Bearer ${await tokenOf(storage)}` }

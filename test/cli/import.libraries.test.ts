@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { clientOf } from '../support/pinfold.ts'
-import { createStorage, project, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
+import { createStorage, project, run, startInProcess, type TestStorage, tokenOf } from '../support/process.ts'
 
 const python = {
   ecosystem: 'python',
@@ -65,7 +65,7 @@ test('imports library files next to a running server, and the second time nothin
   const names = { 'files/java.json': java, 'files/lists.json.gz': lists, 'files/python.json': python }
   for (const [name, content] of Object.entries(names)) write(storage, name, content)
   writeFileSync(join(folder, 'README.md'), 'not one of them')
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
 
   const first = await importFrom(storage, [folder])
   assert.deepEqual(

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { clientOf } from '../support/pinfold.ts'
-import { createStorage, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startInProcess, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
 const file = (name: string) => fileURLToPath(new URL(`../data/scan-reports/${name}.json`, import.meta.url))
 
 test('imports a report for a tag or a digest, and prints its result', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const client = clientOf(server.url, await tokenOf(storage))
   await client.post('/iam/v2/groups/', { name: 'acme' })
   const registry = registryClient(server.url, await tokenOf(storage, ['--audience', 'registry']))

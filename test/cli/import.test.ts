@@ -7,7 +7,7 @@ import { createGunzip, createGzip, gzipSync } from 'node:zlib'
 import { extract, pack } from 'tar-stream'
 import { parse } from 'yaml'
 import { type Client, clientOf, type Json, onPostgres } from '../support/pinfold.ts'
-import { createStorage, project, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
+import { createStorage, project, run, startInProcess, type TestStorage, tokenOf } from '../support/process.ts'
 
 const samples = join(project, 'examples/advisories')
 /** The whole data set, if it exists next to the repository. */
@@ -18,7 +18,7 @@ const importing = (storage: TestStorage, what: keyof typeof commands, ...from: s
   run([...commands[what], ...storage.args, ...from], { env: storage.env })
 
 async function withServer<T>(storage: TestStorage, work: (client: Client) => Promise<T>): Promise<T> {
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   return await work(clientOf(server.url, await tokenOf(storage)))
 }
 

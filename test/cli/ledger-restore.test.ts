@@ -10,7 +10,7 @@ import { parseNote } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { noBucket, startBucket } from '../support/bucket.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { createStorage, freeAddress, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
+import { createStorage, freeAddress, run, startInProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 import { registryClient } from '../support/registry.ts'
 
@@ -41,7 +41,7 @@ async function bringBack(storage: TestStorage, folder: string): Promise<void> {
 }
 
 async function serve(storage: TestStorage, listen: string, env: Record<string, string>) {
-  const running = await startProcess(storage, { listen, env })
+  const running = await startInProcess(storage, { listen, env })
   const operator = clientOf(running.url, await tokenOf(storage))
   const registry = registryClient(running.url, await tokenOf(storage, ['--audience', 'registry']))
   const noteAt = async (path: string): Promise<string | undefined> => {

@@ -19,7 +19,7 @@ import {
   program,
   project,
   run,
-  startProcess,
+  startInProcess,
   type TestStorage,
   tokenOf,
 } from '../support/process.ts'
@@ -72,7 +72,7 @@ const opened = (cipher: SecretCipher, secrets: Buffer[]) => secrets.filter((one)
 
 /** Starts a server, adds many secrets, and returns the URL and an operator token. */
 async function filled(storage: TestStorage) {
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const token = await tokenOf(storage)
   server.kill('SIGTERM')
   await server.exited
@@ -92,7 +92,7 @@ async function filled(storage: TestStorage) {
 
 /** A former token is still valid, so the signing keys are the same. */
 async function serves(storage: TestStorage, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
-  await using server = await startProcess({ ...storage, env }, { args: ['--url', url], listen: new URL(url).host })
+  await using server = await startInProcess({ ...storage, env }, { args: ['--url', url], listen: new URL(url).host })
   assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)
   server.kill('SIGTERM')
   await server.exited
@@ -179,7 +179,7 @@ test('a rotation names a wrong, missing or malformed key, and changes nothing', 
   await using storage = await createStorage()
   const own = { ...storage, env: { ...storage.env, PINFOLD_MASTER_KEY: newKey() } }
   {
-    await using server = await startProcess(own)
+    await using server = await startInProcess(own)
     server.kill('SIGTERM')
     await server.exited
   }
@@ -201,5 +201,5 @@ test('a rotation names a wrong, missing or malformed key, and changes nothing', 
     assert.deepEqual([told.code, told.stdout], [code, ''], told.stderr)
     assert.doesNotMatch(told.stderr, new RegExp(`${next}|${other}|at .*\\.ts`))
   }
-  await using _server = await startProcess(own)
+  await using _server = await startInProcess(own)
 })

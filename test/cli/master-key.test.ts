@@ -12,6 +12,7 @@ import {
   freeAddress,
   run,
   runProcess,
+  startInProcess,
   startProcess,
   type TestStorage,
   tokenOf,
@@ -34,7 +35,7 @@ const refusal = async (storage: TestStorage, env: Env, ...args: string[]) => {
 }
 /** Starts a server once, which creates a database with keys, and returns the URL and an operator token. */
 async function served(storage: TestStorage): Promise<{ url: string; token: string }> {
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const token = await tokenOf(storage)
   server.kill('SIGTERM')
   await server.exited
@@ -42,7 +43,7 @@ async function served(storage: TestStorage): Promise<{ url: string; token: strin
 }
 /** A former token is still valid, so the signing keys are the same. */
 async function opens(storage: TestStorage, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
-  await using server = await startProcess({ ...storage, env }, { args: ['--url', url], listen: new URL(url).host })
+  await using server = await startInProcess({ ...storage, env }, { args: ['--url', url], listen: new URL(url).host })
   assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)
   server.kill('SIGTERM')
   await server.exited
@@ -78,7 +79,7 @@ test('replaces the key in the data folder, and keeps the old key for old backups
   const before = await served(storage)
   const old = readFileSync(keyFile(storage), 'utf8')
   {
-    await using _server = await startProcess(storage)
+    await using _server = await startInProcess(storage)
     assert.match(await refusal(storage, {}, 'server', 'keys', 'rotate-master'), /is in use; stop every server first/)
   }
   assert.equal(readFileSync(keyFile(storage), 'utf8'), old)

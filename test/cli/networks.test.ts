@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { onPostgres } from '../support/pinfold.ts'
-import { createStorage, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startInProcess, startProcess } from '../support/process.ts'
 
 const mayPart = spawnSync('unshare', ['-n', 'ip', 'link', 'set', 'lo', 'up']).status === 0
 const skip = onPostgres
@@ -75,7 +75,7 @@ test('finds a server in its own network by its folder, also a version that did n
   skip: onPostgres,
 }, async () => {
   await using storage = await createStorage()
-  await using _server = await startProcess(storage)
+  await using _server = await startInProcess(storage)
   const organizations = ['orgs', 'list', ...storage.args]
   assert.equal((await run(organizations)).code, 0)
   assert.match(

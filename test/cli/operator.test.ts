@@ -7,7 +7,7 @@ import { withOperator } from '../../src/cli/framework/operator.ts'
 import { progressOf } from '../../src/cli/framework/progress.ts'
 import { takeServeLock } from '../../src/db/sqlite/serve-lock.ts'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
-import { createStorage, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
+import { createStorage, run, startInProcess, type TestStorage, tokenOf } from '../support/process.ts'
 
 const optionsOf = (storage: TestStorage) => ({
   data: storage.data,
@@ -22,13 +22,13 @@ test('an operator command opens the folder if no server runs, and blocks servers
   await using storage = await createStorage()
   const names = await withOperator(terminalOf(storage.env), optionsOf(storage), async (api) => {
     await api.post('/iam/v2/groups/', { name: 'acme' })
-    if (!onPostgres) await assert.rejects(startProcess(storage), /another server uses the data folder/)
+    if (!onPostgres) await assert.rejects(startInProcess(storage), /another server uses the data folder/)
     const { groups } = await api.get('/iam/v2/groups?uidp.in_root=true')
     return (groups as { name: string }[]).map(({ name }) => name)
   })
   assert.deepEqual(names, ['acme'])
 
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const { body } = await clientOf(server.url, await tokenOf(storage)).get('/iam/v2/groups?uidp.in_root=true')
   assert.equal(body.groups[0].name, 'acme')
 })
@@ -48,7 +48,7 @@ test('without a server in the folder, creates nothing and suggests another folde
 
 test('an operator command calls the running server, whatever its public name is', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage, { args: ['--url', 'https://registry.example.invalid'] })
+  await using server = await startInProcess(storage, { args: ['--url', 'https://registry.example.invalid'] })
   await withOperator(terminalOf(storage.env), optionsOf(storage), (api) =>
     api.post('/iam/v2/groups/', { name: 'acme' }),
   )
@@ -75,7 +75,7 @@ test('server transparency-log erase prints its effect, and erases with --yes', a
   })
   const erase = (...args: string[]) =>
     run(['server', 'transparency-log', 'erase', 'acme/app', ...args, ...storage.args], { env: storage.env })
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const missing = await erase('--yes')
   assert.equal(missing.code, 1)
   assert.match(
@@ -98,7 +98,7 @@ test('lists, describes and sets quotas by the name of the organization', async (
     const { uid } = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
     await api.post(`/registry/v2/repos/${uid}`, { name: 'app' })
   })
-  await using _ = await startProcess(storage)
+  await using _ = await startInProcess(storage)
   const quotas = (...args: string[]) => run(['server', 'quotas', ...args, ...storage.args], { env: storage.env })
   const set = await quotas('set', 'acme', '--bytes', '20GiB', '--repositories', '5', '--uploads', 'none')
   assert.equal(set.code, 0, set.stderr)
@@ -138,7 +138,7 @@ test('reports a folder as in use if the process that uses it does not answer', {
 
 test('with PostgreSQL, calls the named server', { skip: !onPostgres }, async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const away = terminalOf({ ...storage.env, PINFOLD_API: 'http://127.0.0.1:1' })
   await assert.rejects(
     withOperator(away, optionsOf(storage), (api) => api.get('/iam/v2/groups')),

@@ -14,7 +14,7 @@ import {
   project,
   run,
   runProcess,
-  startProcess,
+  startInProcess,
   tokenOf,
 } from '../support/process.ts'
 import { zipOf } from '../support/zip.ts'
@@ -96,7 +96,7 @@ test('shows the number of rows that a backfill completed, in batches', async () 
 
 test('shows the bytes of a pushed layer on a terminal', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const entries = Array.from({ length: 50 }, (_, i) => [`PYSEC-${i}.json`, osv(`PYSEC-${i}`)])
   await using mirror = await startMirror({ 'osv/PyPI/all.zip': { body: zipOf(Object.fromEntries(entries)) } })
   const registry = new URL(server.url).host

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { createStorage, run, runProcess, startProcess } from '../support/process.ts'
+import { createStorage, run, runProcess, startInProcess } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pinfold-reading-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -29,7 +29,7 @@ for (const args of reading) {
 
 test('read-only commands call the server of PINFOLD_API, or open the data folder of --data', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const { stdout: token } = await run(['token', ...storage.args], { env: storage.env })
   const env = { PINFOLD_API: server.url, PINFOLD_TOKEN: token.trim() }
   for (const args of reading.slice(0, -1)) {

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createStorage, run, startProcess } from '../support/process.ts'
+import { createStorage, run, startInProcess } from '../support/process.ts'
 
 test('keeps scanner settings without an option, so that a new credential does not send images of others to the scanner', async () => {
   await using storage = await createStorage()
-  await using _server = await startProcess(storage)
+  await using _server = await startInProcess(storage)
   const file = join(storage.data, 'credential')
   const of = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(['server', 'scanners', ...args, ...storage.args], {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { costOf, countCost } from '../support/cost-of-command.ts'
 import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
-import { createStorage, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, runProcess, startInProcess, startProcess, tokenOf } from '../support/process.ts'
 
 /** Modules that handle requests: hundreds of files. Commands spent most of their time on loading them. */
 const ofServers =
@@ -27,7 +27,7 @@ test('help, version and the list of settings load only a few modules', async () 
 
 test('a command loads modules to call a server, and none of the server itself', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   using home = makeHome()
   const env = { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(storage) }
   for (const args of [

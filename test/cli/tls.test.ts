@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import tls from 'node:tls'
 import grpc from '@grpc/grpc-js'
-import { createStorage, run, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, runProcess, startInProcess, startProcess, tokenOf } from '../support/process.ts'
 import { connectRaw, takeResponse } from '../support/raw-http.ts'
 
 let folder: string
@@ -49,7 +49,7 @@ async function get(url: string, ca: string, path: string) {
 
 test('with a certificate, the port serves REST, HTTP/2 and gRPC over TLS, and the server URL is https', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage, { args: flags('first.crt', 'first.key') })
+  await using server = await startInProcess(storage, { args: flags('first.crt', 'first.key') })
   assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/)
   const ca = readFileSync(file('first.crt'))
 
@@ -92,7 +92,7 @@ test('with a certificate, the port serves REST, HTTP/2 and gRPC over TLS, and th
 test('commands on the data folder reach a server whose certificate is for another host', async (t) => {
   await using storage = await createStorage()
   if (storage.database !== '') return t.skip('with PostgreSQL commands open the database')
-  await using server = await startProcess(storage, {
+  await using server = await startInProcess(storage, {
     args: [...flags('first.crt', 'first.key'), '--url', 'https://registry.test'],
   })
   assert.equal(server.url, 'https://registry.test')
@@ -103,7 +103,7 @@ test('commands on the data folder reach a server whose certificate is for anothe
 
 test('answers plain HTTP with a hint to use TLS, and closes a handshake that does not complete', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage, {
+  await using server = await startInProcess(storage, {
     args: flags('first.crt', 'first.key'),
     env: { PINFOLD_HEADERS_TIMEOUT_MS: '300' },
   })

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { clientOf, onPostgres, roleUids } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
-import { createStorage, run, startProcess, tokenOf } from '../support/process.ts'
+import { createStorage, run, startInProcess, tokenOf } from '../support/process.ts'
 
 test('before the first start, the command prints no token and creates nothing', async () => {
   await using storage = await createStorage({ isEmpty: true })
@@ -31,13 +31,13 @@ test('a token can be created between migration and first start if the URL is set
   const claims = decodeJwt(token)
   assert.deepEqual([claims.iss, claims.aud, claims.exp! - claims.iat!], [url, url, 3600])
   const listen = `127.0.0.1:${await freePort()}`
-  await using _server = await startProcess(storage, { args: ['--url', url], listen })
+  await using _server = await startInProcess(storage, { args: ['--url', url], listen })
   assert.equal((await clientOf(`http://${listen}`, token).get('/iam/v2/groups')).status, 200)
 })
 
 test('a token created next to a running server is for the operator, or for an identity', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const operator = clientOf(server.url, await tokenOf(storage))
   const group = (await operator.post('/iam/v2/groups/', { name: 'acme' })).body
   const claimMatch = { issuer: 'https://issuer.example.com', subject: 'ci' }
@@ -67,7 +67,7 @@ test('creates no token for a missing identity', async () => {
 
 test('the API refuses a token for the registry', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const token = await tokenOf(storage, ['--audience', 'registry'])
   assert.equal(decodeJwt(token).aud, new URL(server.url).host)
   assert.equal((await clientOf(server.url, token).get('/iam/v2/groups')).status, 401)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeHome } from '../support/fake-sts.ts'
 import { blocksOf, missing, paste } from '../support/pages.ts'
-import { cleanEnv, createStorage, project, startProcess } from '../support/process.ts'
+import { cleanEnv, createStorage, project, startInProcess } from '../support/process.ts'
 
 /** Starts the program of a block on any free port, and resolves with its host once it prints that it is ready. */
 async function startExample(block: string) {
@@ -33,7 +33,7 @@ async function startExample(block: string) {
 test('the quick start of the README works as written', async (t) => {
   if ((await missing('crane')).length > 0) return t.skip('crane must be on the PATH')
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   using home = makeHome()
   const blocks = blocksOf('README.md', 'Quick start')
   assert.ok(blocks.join('').split('\n').length <= 16, 'at most fifteen lines')
@@ -50,7 +50,7 @@ test('the quick start of the README works as written', async (t) => {
 
 test('the tour of the API works as written', async (t) => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const hasGrpcurl = (await missing('grpcurl')).length === 0
   if (!hasGrpcurl) t.diagnostic('without grpcurl on the PATH its block is left out')
 
@@ -82,7 +82,9 @@ test('the tour of keyless CI works as written', async () => {
   const settings = start!.trim().split(' ')
   assert.deepEqual(settings.splice(-2), ['npm', 'start'])
   await using storage = await createStorage()
-  await using server = await startProcess(storage, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
+  await using server = await startInProcess(storage, {
+    env: Object.fromEntries(settings.map((text) => text.split('='))),
+  })
   await using example = await startExample(platform!)
 
   const hosts = { '127.0.0.1:8080': new URL(server.url).host, '127.0.0.1:9090': example.host }
@@ -104,7 +106,9 @@ test('the tour of the registry works as written', async (t) => {
   const [start, platform, ...blocks] = blocksOf('docs/tours/registry.md')
   const settings = start!.trim().split(' ').slice(0, -2)
   await using storage = await createStorage()
-  await using server = await startProcess(storage, { env: Object.fromEntries(settings.map((text) => text.split('='))) })
+  await using server = await startInProcess(storage, {
+    env: Object.fromEntries(settings.map((text) => text.split('='))),
+  })
   await using example = await startExample(platform!)
   using home = makeHome()
 
@@ -154,7 +158,7 @@ function assertMoments([ranged, ...shown]: string[]) {
 
 test('the tour of advisories works as written', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const blocks = blocksOf('docs/tours/advisories.md')
   const [imports, search, review, open] = await paste(blocks, storage, { '127.0.0.1:8080': new URL(server.url).host })
   assert.deepEqual(imports, [
@@ -181,7 +185,7 @@ test('the tour of advisories works as written', async () => {
 
 test('the tour of libraries works as written', async () => {
   await using storage = await createStorage()
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   const blocks = blocksOf('docs/tours/libraries.md')
   const [imports, found] = await paste(blocks, storage, { '127.0.0.1:8080': new URL(server.url).host })
   assert.equal(imports!.at(-1), '3 libraries: 0 new, 0 changed, 3 unchanged, 0 new versions, 0 changed versions')

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { type Answer, osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
-import { createStorage, type Env, run, startProcess, type TestStorage, tokenOf } from '../support/process.ts'
+import { createStorage, type Env, run, startInProcess, type TestStorage, tokenOf } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 import { zipOf } from '../support/zip.ts'
 
@@ -63,7 +63,7 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   assert.match(packed.stdout, /^osv\/PyPI: 2 records, \d+ bytes\nosv\/npm: 1 records, /)
   assert.ok(!mirror.asked().some((path) => /Chainguard|debian/.test(path)))
 
-  await using server = await startProcess(inside)
+  await using server = await startInProcess(inside)
   const registry = new URL(server.url).host
   const reference = `${registry}/acme/vulnerabilities:latest`
   const docker = join(inside.data, 'docker')

@@ -7,7 +7,7 @@ import { openDb } from '#db/open.ts'
 import { sql } from '#db/sql.ts'
 import { type Answer, osv, startMirror } from '../support/mirror.ts'
 import type { Json } from '../support/pinfold.ts'
-import { createStorage, run, startProcess, type TestStorage } from '../support/process.ts'
+import { createStorage, run, startInProcess, type TestStorage } from '../support/process.ts'
 import { zipOf } from '../support/zip.ts'
 
 const syncing = async (storage: TestStorage, mirror: { url: string }, ...args: string[]) => {
@@ -61,7 +61,7 @@ test('reads an OSV database completely once, then only its changes, with or with
   )
   mirror.files['osv/PyPI/PYSEC-1.json'] = { body: osv('PYSEC-1', '1.3') }
   mirror.files['osv/PyPI/PYSEC-3.json'] = { body: osv('PYSEC-3') }
-  await using server = await startProcess(storage)
+  await using server = await startInProcess(storage)
   assert.match(
     (await syncing(storage, mirror, ...args)).stdout,
     /^osv\/PyPI: 1 new, 1 changed, 0 unchanged, 0 withdrawn$/m,

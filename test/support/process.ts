@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import type { Terminal } from '#cli/framework/command.ts'
+import { runCommandLine } from '#command-line.ts'
 import { commandsIn, type Env, type Run } from './commands.ts'
 import { copiedDatabase, copyOfSqlite, dropDatabase, withSettings } from './migrated.ts'
 import { pooledDatabase, pooledUrlOf, pooler } from './pooler.ts'
@@ -169,7 +171,48 @@ export async function startProcess(
   }
 }
 
+/**
+ * Runs `serve` in this process, which costs a tenth of the processor time of a separate one. Resolves once the server prints that
+ * it is ready. Tests of signals, log lines, crashes or memory need `startProcess`.
+ */
+export async function startInProcess(
+  storage: Where,
+  { args = [], env = {}, listen = '127.0.0.1:0' }: { args?: readonly string[]; env?: Env; listen?: string } = {},
+) {
+  const output = { stdout: '', stderr: '' }
+  const asked = Promise.withResolvers<void>()
+  const ready = Promise.withResolvers<string>()
+  const terminal: Terminal = {
+    env: cleanEnv({ PINFOLD_LOG_LEVEL: 'error', PINFOLD_DRAIN_MS: '1000', ...storage.env, ...env }),
+    input: async () => '',
+    print(text) {
+      output.stdout += `${text}\n`
+      const url = /^ready (\S+)$/m.exec(text)?.[1]
+      if (url) ready.resolve(url)
+    },
+    say(text) {
+      output.stderr += `${text}\n`
+    },
+    untilAsked: () => asked.promise,
+  }
+  const words = ['node', 'pinfold', 'serve', ...storage.args, '--listen', listen, ...args]
+  const exited = runCommandLine(terminal, words).then((code) => ({ code, signal: null }))
+  void exited.then(() => ready.reject(new Error(`the server ended before it was ready: ${output.stderr}`)))
+  return {
+    url: await ready.promise,
+    exited,
+    output,
+    /** Stops the server as a signal does. */
+    kill: (_signal: 'SIGTERM') => asked.resolve(),
+    async [Symbol.asyncDispose]() {
+      asked.resolve()
+      await exited
+    },
+  }
+}
+
 export type Process = Awaited<ReturnType<typeof startProcess>>
+export type InProcess = Awaited<ReturnType<typeof startInProcess>>
 
 /** Token that `bin/pinfold token` prints. */
 export async function tokenOf(storage: Where, args: readonly string[] = []): Promise<string> {

@@ -9,6 +9,8 @@ export type Terminal = {
   print(line: string): void
   /** True if a user sees the output on a terminal, and the output is not stored. */
   isSeen?: boolean
+  /** True if the process runs only this command, so the command may change settings of the process. */
+  ownsProcess?: boolean
   /** Prints one line about an error or the progress, on standard error. */
   say(line: string): void
   /** Replaces the status line of a terminal. An empty text removes it. Undefined without a terminal. */

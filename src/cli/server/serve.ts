@@ -31,7 +31,7 @@ Settings without an option are environment variables: see "pinfold server config
     { flags: '--demo', summary: 'Add an example organization to an empty server' },
   ],
   async run(terminal, options) {
-    keepSmall()
+    if (terminal.ownsProcess) keepSmall()
     const config = configOf(terminal, options)
     // The lock is taken before the database is opened. Otherwise a newer version, started by mistake, would migrate the database
     // of a running server.
@@ -50,7 +50,7 @@ Settings without an option are environment variables: see "pinfold server config
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     using _rejections = logRejections(app)
     server.open()
-    process.on('SIGUSR2', () => void server.reloadCertificate())
+    if (terminal.ownsProcess) process.on('SIGUSR2', () => void server.reloadCertificate())
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled)
       terminal.say('pinfold: the example organization was not added: the server already has organizations')
