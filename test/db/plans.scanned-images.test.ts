@@ -20,16 +20,17 @@ const group = 'a'.repeat(40)
 const digest = `sha256:${'a'.repeat(64)}`
 const key = { hash: 'h', distribution: { id: 'alpine', version: '3.19' } }
 
-const byRepo = { after: `${group}/${'b'.repeat(16)}`, desc: false, most: 500 }
+const byRepo = { after: `${group}/${'b'.repeat(16)}`, desc: false }
 
 const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'images of a list': (reader) => lists.imagesOfList(reader, key, { repo: 1, digest }, 500),
   'images of a repository': (reader) => lists.imagesOfRepo(reader, { repo: 1, digest }, false, 500),
   'images of a repository, descending': (reader) => lists.imagesOfRepo(reader, { repo: 1, digest }, true, 500),
-  'images of a scope by repository': (reader) => lists.imagesOfReposBeyond(reader, group, byRepo),
-  'images of a scope by repository, descending': (reader) =>
-    lists.imagesOfReposBeyond(reader, group, { ...byRepo, desc: true }),
-  'images of the server by repository': (reader) => lists.imagesOfReposBeyond(reader, top, byRepo),
+  'first images of a repository': (reader) => lists.imagesOfRepo(reader, { repo: 1, digest: '' }, true, 500),
+  'next repository of a scope': (reader) => lists.nextRepoWithImages(reader, group, byRepo),
+  'next repository of a scope, descending': (reader) =>
+    lists.nextRepoWithImages(reader, group, { ...byRepo, desc: true }),
+  'first repository of the server': (reader) => lists.nextRepoWithImages(reader, top, { ...byRepo, after: undefined }),
   'lists of a scope': (reader) => lists.listsBelow(reader, group, 2001),
   'tags of a digest': (reader) => namesWith(reader, { id: 1, uid: group }, digest, 101),
   'lists by number': (reader) => images.listsOf(reader, [1, 2]),

@@ -40,14 +40,15 @@ const toImageWithList = ({ repo, repoUid, digest, hash, id, version }: WithListR
   list: { hash, distribution: { id, version } },
 })
 
-/** Existing images of the repository with a package list, after the cursor, by digest. */
+/** Existing images of the repository with a package list, by digest, after the cursor. An empty digest is the start. */
 export async function imagesOfRepo(
   reader: Reader,
   after: ImageCursor,
   desc: boolean,
   most: number,
 ): Promise<ImageWithList[]> {
-  const past = desc ? sql`c.digest < ${after.digest}` : sql`c.digest > ${after.digest}`
+  const isStart = after.digest === ''
+  const past = isStart ? sql`1 = 1` : desc ? sql`c.digest < ${after.digest}` : sql`c.digest > ${after.digest}`
   const rows = await reader.all<WithListRow>(sql`
     SELECT ${withListColumns} FROM image_contents c JOIN repos r ON r.id = c.repo_id
      WHERE c.repo_id = ${after.repo} AND ${past} AND c.packages <> ''
@@ -57,24 +58,22 @@ export async function imagesOfRepo(
 }
 
 /**
- * Existing images with a package list in the repositories of a scope after the uid `after`, by repository and digest. Without
- * `after`, begins with the first repository.
+ * The next repository of a scope, by uid, that has an image with a package list. Without `after`, begins with the first
+ * repository.
  */
-export async function imagesOfReposBeyond(
+export async function nextRepoWithImages(
   reader: Reader,
   place: string,
-  { after, desc, most }: { after: string | undefined; desc: boolean; most: number },
-): Promise<ImageWithList[]> {
+  { after, desc }: { after: string | undefined; desc: boolean },
+): Promise<{ repo: number; repoUid: string } | undefined> {
   const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
   const past = after === undefined ? sql`1 = 1` : desc ? sql`r.uid < ${after}` : sql`r.uid > ${after}`
-  const direction = desc ? sql`DESC` : sql`ASC`
-  // For a comparison with the empty text, SQLite would scan the index by package list instead of the repositories in order.
-  const rows = await reader.all<WithListRow>(sql`
-    SELECT ${withListColumns} FROM repos r JOIN image_contents c ON c.repo_id = r.id
-     WHERE ${within} AND ${past} AND length(c.packages) > 0
-       AND EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest)
-     ORDER BY r.uid ${direction}, c.digest ${direction} LIMIT ${most}`)
-  return rows.map(toImageWithList)
+  const row = await reader.get<{ repo: number; repoUid: string }>(sql`
+    SELECT r.id AS repo, r.uid AS "repoUid" FROM repos r
+     WHERE ${within} AND ${past}
+       AND EXISTS (SELECT 1 FROM image_contents c WHERE c.repo_id = r.id AND length(c.packages) > 0)
+     ORDER BY r.uid ${desc ? sql`DESC` : sql`ASC`} LIMIT 1`)
+  return row && { ...row, repo: Number(row.repo) }
 }
 
 /** The given hashes that are the hash of the package list of an image. */

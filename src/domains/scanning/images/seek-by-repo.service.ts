@@ -1,6 +1,6 @@
 // Searches images in the order of their repositories. Unlike the search by package list, it reads all images in the scopes.
 import { setImmediate } from 'node:timers/promises'
-import { type ImageWithList, imagesOfRepo, imagesOfReposBeyond } from '#domains/registry/images/image-lists.store.ts'
+import { type ImageWithList, imagesOfRepo, nextRepoWithImages } from '#domains/registry/images/image-lists.store.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { addImage, findHits, type HitsAt, type Seeking, type Sought } from './found-images.service.ts'
 import * as store from './images.store.ts'
@@ -57,7 +57,7 @@ function isPast(scope: string, repoUid: string, desc: boolean): boolean {
   return !isAtOrBelow(repoUid, scope) && (desc ? scope > repoUid : scope < repoUid)
 }
 
-/** The next images of a scope after the position: the rest of its repository, or else images of the next repositories. */
+/** The next images of a scope after the position: the rest of its repository, or else images of the next repository. */
 async function nextImages(
   { call: { app } }: Seeking<unknown>,
   scope: string,
@@ -65,9 +65,16 @@ async function nextImages(
   desc: boolean,
 ): Promise<ImageWithList[]> {
   const isWithin = at.repoUid !== '' && isAtOrBelow(at.repoUid, scope)
-  const rest = isWithin ? await imagesOfRepo(app.db, at, desc, imagesAtOnce) : []
-  if (rest.length > 0) return rest
-  return imagesOfReposBeyond(app.db, scope, { after: isWithin ? at.repoUid : undefined, desc, most: imagesAtOnce })
+  let after = isWithin ? at.repoUid : undefined
+  let images = isWithin ? await imagesOfRepo(app.db, at, desc, imagesAtOnce) : []
+  while (images.length === 0) {
+    const next = await nextRepoWithImages(app.db, scope, { after, desc })
+    if (!next) return []
+    // All images of a repository can have been deleted since they were read.
+    images = await imagesOfRepo(app.db, { repo: next.repo, digest: '' }, desc, imagesAtOnce)
+    after = next.repoUid
+  }
+  return images
 }
 
 const keyOf = ({ list }: ImageWithList): string => listKeyText(list)
