@@ -5,7 +5,7 @@ import { createOutsideIssuers } from '#issuer/outside-issuers.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '#issuer/outside-token.ts'
 import { type KeySet, readKeySet } from '#lib/crypto/key-set.ts'
 import { AppError } from '#lib/errors.ts'
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { parseUniqueJson } from '#lib/json/unique-json.ts'
 import { oneOf, type Random } from '../support/random.ts'
 import { mutate } from './mutate.ts'
 

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { jsonLimits } from '#edge/read-body.ts'
 import { AppError, type Code } from '#lib/errors.ts'
 import { jsonProblem } from '#lib/json/json-limits.ts'
-import { refuseRepeatedMembers } from '#lib/unique-json.ts'
+import { refuseRepeatedMembers } from '#lib/json/unique-json.ts'
 import { isJsonObject } from '../transcoding/json-read.ts'
 
 export type RequestId = string | number

@@ -2,7 +2,7 @@
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { type AppError, invalid } from '#lib/errors.ts'
 import { parseInTurns } from '#lib/json/parse-in-turns.ts'
-import { refuseRepeatedMembers } from '#lib/unique-json.ts'
+import { refuseRepeatedMembers } from '#lib/json/unique-json.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
 import { isValue, readValue } from './json-values.ts'
 import { fieldNamed, isWellKnown, join, type ListField, setField, shown, type Values } from './message-fields.ts'

@@ -1,7 +1,7 @@
 // Reader of library files, which have `ecosystem` and `packages` with versions. A version is text, or an object with properties.
 // For Java, each file of a version may be a separate entry.
 
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { parseUniqueJson } from '#lib/json/unique-json.ts'
 import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
 import { withoutMark } from '../framework/user-files.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'

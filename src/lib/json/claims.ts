@@ -1,5 +1,5 @@
 // Claims of JSON Web Tokens: integers of any size, and claims inside objects.
-import { parseUniqueJson } from '../unique-json.ts'
+import { parseUniqueJson } from './unique-json.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown

@@ -1,6 +1,6 @@
 // JSON of manifests, parsed once and with limits on memory and time.
 import { type JsonLimits, jsonProblem, scanJson } from '#lib/json/json-limits.ts'
-import { parseUniqueJson } from '#lib/unique-json.ts'
+import { parseUniqueJson } from '#lib/json/unique-json.ts'
 import { maxListedManifests } from './manifests.model.ts'
 
 /** Problem that makes a manifest invalid; `unsupported` is true for a kind that the registry does not accept. */

@@ -1,4 +1,4 @@
-import { scanJson } from './json/json-limits.ts'
+import { scanJson } from './json-limits.ts'
 
 const maxDepth = 256
 
