@@ -244,10 +244,11 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
       )
     }
   }
-  // Requests that delete a session, a tag or a user are sent last.
-  const isLast = ({ target }: Input): boolean => / DELETE | POST \/ui\/(?:signout|sessions\/end)$/.test(target)
-  return [...inputs.filter((input) => !isLast(input)), ...inputs.filter(isLast)]
+  return inputs
 }
+
+/** True if the request deletes a session, a tag or a user, which later requests could need. */
+export const isDeletion = ({ target }: Input): boolean => / DELETE | POST \/ui\/(?:signout|sessions\/end)$/.test(target)
 
 /** Entry points that never read a body. */
 const noBodies = ['documents', 'docs', 'downloads', 'ui-ledger']

@@ -1,7 +1,7 @@
 // Selection of the inputs to send: all of them or, in the short version, a few for each method and entry point.
 
 import { httpOf } from '../../../scripts/openapi-annotations.ts'
-import { declaredKinds, doorInputs } from './entry-points.ts'
+import { declaredKinds, doorInputs, isDeletion } from './entry-points.ts'
 import type { Input } from './input.ts'
 import { libraryInputs, libraryTargets } from './library-services.ts'
 import { basesOf, endpoints, methodInputs } from './methods.ts'
@@ -9,10 +9,15 @@ import { otherWays, wayTargets } from './other-ways.ts'
 import type { Facts } from './server.ts'
 import type { Wire } from './wire.ts'
 
-/** All inputs, in the order in which they are sent. */
+/**
+ * All inputs, in the order in which they are sent. Entry points come first, since policies that methods create can refuse pulls.
+ * Their deletions come last, since methods need what they delete.
+ */
 export function allInputs(facts: Facts, wire: Wire): Input[] {
   const ofMethods = basesOf(facts, wire).flatMap((base) => [...methodInputs(base), ...otherWays(base)])
-  return [...ofMethods, ...libraryInputs(wire), ...doorInputs(facts, wire)]
+  const ofEntryPoints = doorInputs(facts, wire)
+  const deletions = ofEntryPoints.filter(isDeletion)
+  return [...ofEntryPoints.filter((one) => !isDeletion(one)), ...ofMethods, ...libraryInputs(wire), ...deletions]
 }
 
 /**
