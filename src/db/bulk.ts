@@ -47,33 +47,6 @@ export async function countRows(reader: Reader, from: Sql): Promise<number> {
   return (await reader.get<{ total: number }>(sql`SELECT count(*) AS total ${from}`))!.total
 }
 
-/**
- * Organizations with due rows in a queue table, the longest wait first. `which` selects rows of the queue. With an index of
- * organizations and times, each organization takes one look-up.
- */
-export async function dueOrganizations(
-  reader: Reader,
-  { queue, which = sql`1 = 1` }: { queue: Sql; which?: Sql },
-  now: string,
-  most: number,
-): Promise<string[]> {
-  const next = (after: Sql): Sql =>
-    sql`(SELECT organization FROM ${queue} WHERE ${which} AND organization > ${after} ORDER BY organization LIMIT 1)`
-  const rows = await reader.all<{ organization: string }>(sql`
-    WITH RECURSIVE names (organization) AS (
-      SELECT ${next(sql`''`)}
-       UNION ALL
-      SELECT ${next(sql`names.organization`)} FROM names WHERE names.organization IS NOT NULL
-    )
-    SELECT found.organization FROM (
-      SELECT names.organization, (
-               SELECT q.due_time FROM ${queue} q
-                WHERE ${which} AND q.organization = names.organization ORDER BY q.due_time LIMIT 1) AS due
-        FROM names WHERE names.organization IS NOT NULL) AS found
-     WHERE found.due <= ${now} ORDER BY found.due, found.organization LIMIT ${most}`)
-  return rows.map(({ organization }) => organization)
-}
-
 /** Deletes at most `limit` rows whose time in `column` is `time` or before, the oldest first. Returns how many it deleted. */
 export function deleteOldest(
   tx: Tx,

@@ -1,6 +1,7 @@
-import { dueOrganizations, insertsOf } from '#db/bulk.ts'
+import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
+import { organizationsIn } from './fetches.store.ts'
 
 /** Queued request for the upstream history of a tag. */
 export type QueuedHistoryRequest = { repo: string; tag: string; failures: number; dueTime: string }
@@ -31,7 +32,7 @@ export async function forgetHistories(tx: Tx, repo: string): Promise<void> {
 
 /** Organizations with due requests. The organization with the longest wait comes first. */
 export async function organizationsAsking(reader: Reader, now: string, most: number): Promise<string[]> {
-  return dueOrganizations(reader, { queue: sql`follow_histories` }, now, most)
+  return organizationsIn(reader, sql`follow_histories`, now, most)
 }
 
 /** Request of the organization that has been due for the longest time. Requests to upstreams in `resting` are left out. */

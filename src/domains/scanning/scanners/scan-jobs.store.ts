@@ -1,4 +1,4 @@
-import { atMost, dueOrganizations } from '#db/bulk.ts'
+import { atMost } from '#db/bulk.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { mostBegun, type ScanJob, type ScanRequest } from './scanners.model.ts'
 
@@ -33,12 +33,33 @@ export async function insertJob(tx: Tx, scanner: number, repo: number, one: Job)
  * follows.
  */
 export async function organizationsDue(reader: Reader, scanner: number, after: string, now: string): Promise<string[]> {
-  const dueOf = (state: Sql) => {
-    const which = sql`scanner_id = ${scanner} AND ${state}`
-    return dueOrganizations(reader, { queue: sql`scan_jobs`, which }, now, 1000)
-  }
-  const all = [...new Set([...(await dueOf(sql`remote <> ''`)), ...(await dueOf(sql`remote = ''`))])].sort()
+  const found = new Set([
+    ...(await dueOf(reader, scanner, sql`remote <> ''`, now)),
+    ...(await dueOf(reader, scanner, sql`remote = ''`, now)),
+  ])
+  const all = [...found].sort()
   return [...all.filter((one) => one > after), ...all.filter((one) => one <= after)]
+}
+
+/** Finds organizations with due jobs. One index lookup finds one organization. */
+async function dueOf(reader: Reader, scanner: number, which: Sql, now: string): Promise<string[]> {
+  const next = (after: Sql): Sql => sql`
+    (SELECT organization FROM scan_jobs WHERE scanner_id = ${scanner} AND ${which} AND organization > ${after}
+      ORDER BY organization LIMIT 1)`
+  const rows = await reader.all<{ organization: string }>(sql`
+    WITH RECURSIVE matches (organization) AS (
+      SELECT ${next(sql`''`)}
+       UNION ALL
+      SELECT ${next(sql`matches.organization`)} FROM matches WHERE matches.organization IS NOT NULL
+    )
+    SELECT found.organization FROM (
+      SELECT matches.organization, (
+               SELECT j.due_time FROM scan_jobs j
+                WHERE j.scanner_id = ${scanner} AND ${which} AND j.organization = matches.organization
+                ORDER BY j.due_time LIMIT 1) AS due
+        FROM matches WHERE matches.organization IS NOT NULL) AS found
+     WHERE found.due <= ${now} LIMIT 1000`)
+  return rows.map(({ organization }) => organization)
 }
 
 const columns = sql`
