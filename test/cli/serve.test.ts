@@ -50,7 +50,7 @@ test('an unhandled rejection is logged and counted, and the server continues', a
 
 test('logs nothing before it is ready, unless a log level is given', async () => {
   const started = async (args: readonly string[]) => {
-    await using storage = await createStorage()
+    await using storage = await createStorage({ isEmpty: true })
     const child = spawn(program, ['serve', ...storage.args, '--listen', '127.0.0.1:0', ...args], {
       cwd: project,
       env: cleanEnv(storage.env),

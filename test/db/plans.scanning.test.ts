@@ -84,7 +84,7 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
     ask: (tx) => createSharedKnown(tx).ofLists([1, 2], ['a'], 10),
   },
   findKnownNow: { ask: (tx) => known.findKnownNow(tx, 1, ['a'], 10) },
-  countEntries: { ask: (tx) => limits.countEntries(tx, 1) },
+  countEntries: { ask: (tx) => limits.countEntries(tx, 1), rows: [{ total: 0 }] },
   pastTexts: { ask: (tx) => known.pastTexts(tx, [1, 2]) },
   editRecord: { ask: (tx) => records.editRecord(tx, run, 1, edited) },
   ratingNames: { ask: (tx) => records.ratingNames(tx, [1, 2]) },

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import { onPostgres, type Pinfold } from './pinfold.ts'
 
-/** Records the queries that a function of a store runs. */
-export async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
+/** Records the queries that a function of a store runs. Queries for one row find `row`. */
+export async function queriesOf(ask: (reader: Reader) => Promise<unknown>, row?: object): Promise<Sql[]> {
   const queries: Sql[] = []
   const note = async <T>(query: Sql, answer: T): Promise<T> => {
     queries.push(query)
     return answer
   }
-  await ask({ all: (query) => note(query, []), get: (query) => note(query, undefined) })
+  await ask({ all: (query) => note(query, []), get: <T>(query: Sql) => note(query, row as T | undefined) })
   return queries
 }
 
