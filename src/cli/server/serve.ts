@@ -17,7 +17,6 @@ import { exitCodes } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 import { keepSmall, releaseMemory } from './heap.ts'
-import { logRejections } from './rejections.ts'
 
 export const serve: Command = {
   details: `Prints "ready" and the URL when the server accepts requests, then the address of the console. Logs are on standard error: JSON
@@ -251,4 +250,17 @@ function serverOf(url: string, { tlsCert }: Config): string[] {
 
 function quote(text: string): string {
   return /^[A-Za-z0-9_./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/**
+ * Logs and counts unhandled rejections until it is disposed. Without it, Node ends the process at the first one, so one faulty
+ * request would end the requests of all clients. An uncaught exception still ends the process (decision 173).
+ */
+function logRejections({ log, metrics }: Pick<App, 'log' | 'metrics'>): Disposable {
+  const note = (error: unknown): void => {
+    metrics.unhandledRejections.inc()
+    log.error('promise rejection was not handled', { error })
+  }
+  process.on('unhandledRejection', note)
+  return { [Symbol.dispose]: () => void process.off('unhandledRejection', note) }
 }
