@@ -4,7 +4,7 @@ import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { jsonLimits, readBody } from '#edge/read-body.ts'
 import { jsonProblem } from '#lib/json/json-limits.ts'
-import { refuseRepeatedMembers } from '#lib/json/unique-json.ts'
+import { repeatedMember } from '#lib/json/unique-json.ts'
 import { maxBodyBytes, maxResults } from './documents.ts'
 import { ScimError, wrong } from './errors.ts'
 import { type FilterNames, readFilter } from './filter.ts'
@@ -105,11 +105,8 @@ export async function readJson(arrival: HttpArrival): Promise<unknown> {
   } catch {
     throw wrong('invalidSyntax', 'the body is not valid JSON')
   }
-  try {
-    refuseRepeatedMembers(body, json)
-  } catch (error) {
-    throw wrong('invalidSyntax', `the body is ambiguous: ${(error as Error).message}`)
-  }
+  const repeated = repeatedMember(body, json)
+  if (repeated !== undefined) throw wrong('invalidSyntax', `the body ${repeated}`)
   return json
 }
 

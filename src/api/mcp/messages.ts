@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { jsonLimits } from '#edge/read-body.ts'
 import { AppError, type Code } from '#lib/errors.ts'
 import { jsonProblem } from '#lib/json/json-limits.ts'
-import { refuseRepeatedMembers } from '#lib/json/unique-json.ts'
+import { repeatedMember } from '#lib/json/unique-json.ts'
 import { isJsonObject } from '../transcoding/json-read.ts'
 
 export type RequestId = string | number
@@ -76,11 +76,8 @@ function parse(body: Buffer): unknown {
   } catch {
     throw new ProtocolError(parseError, 'the body is not valid JSON in UTF-8')
   }
-  try {
-    refuseRepeatedMembers(body, json)
-  } catch (error) {
-    throw new ProtocolError(invalidRequest, `the body is ambiguous: ${(error as Error).message}`)
-  }
+  const repeated = repeatedMember(body, json)
+  if (repeated !== undefined) throw new ProtocolError(invalidRequest, `the body ${repeated}`)
   return json
 }
 

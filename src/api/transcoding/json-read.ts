@@ -2,7 +2,7 @@
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { type AppError, invalid } from '#lib/errors.ts'
 import { parseInTurns } from '#lib/json/parse-in-turns.ts'
-import { refuseRepeatedMembers } from '#lib/json/unique-json.ts'
+import { repeatedMember } from '#lib/json/unique-json.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
 import { isValue, readValue } from './json-values.ts'
 import { fieldNamed, isWellKnown, join, type ListField, setField, shown, type Values } from './message-fields.ts'
@@ -42,12 +42,8 @@ export async function parseLargeBody(bytes: Buffer, desc: DescMessage | undefine
 }
 
 function refuseRepeated(bytes: Buffer, json: unknown): void {
-  if (bytes.length > maxSearched) return
-  try {
-    refuseRepeatedMembers(bytes, json)
-  } catch (error) {
-    throw invalid({ field: 'body', description: `is ambiguous: ${(error as Error).message}` })
-  }
+  const repeated = bytes.length > maxSearched ? undefined : repeatedMember(bytes, json)
+  if (repeated !== undefined) throw invalid({ field: 'body', description: repeated })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

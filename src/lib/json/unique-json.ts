@@ -62,12 +62,18 @@ export function parseUniqueJson(text: string): unknown {
 const noLimits = { depth: Infinity, members: Infinity }
 
 /**
- * Refuses JSON in which an object has the same member twice, with a SyntaxError. `json` is the parsed value, in which JSON.parse has
- * dropped the first of the two. Parses the text again only if its number of members is larger than that of the value.
+ * Describes a member that an object of JSON text has twice. Undefined if there is none. `json` is the parsed value, in which
+ * JSON.parse has dropped the first of the two. Parses the text again only if it has more members than the value.
  */
-export function refuseRepeatedMembers(bytes: Uint8Array, json: unknown): void {
+export function repeatedMember(bytes: Uint8Array, json: unknown): string | undefined {
   const inText = scanJson(bytes, noLimits)
-  if (typeof inText === 'number' && inText > countMembers(json)) parseUniqueJson(new TextDecoder().decode(bytes))
+  if (typeof inText === 'string' || inText <= countMembers(json)) return undefined
+  try {
+    parseUniqueJson(new TextDecoder().decode(bytes))
+    return undefined
+  } catch (error) {
+    return `is ambiguous: ${(error as Error).message}`
+  }
 }
 
 /** Number of members and elements at all depths. */
