@@ -89,7 +89,7 @@ export const monitoringSettings = {
     parse: oneOf('debug', 'info', 'warn', 'error'),
     default: 'info',
     doc: 'Lowest level of log messages that are written: `debug`, `info`, `warn` or `error`.',
-    note: 'If it is not set, messages from before the server is ready are written only then, or with the first warning.',
+    note: 'If it is not set, the server holds its messages back until it is ready, or until the first warning.',
   }),
   metrics: setting({
     env: 'PINFOLD_METRICS',
