@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { formatFor } from '#lib/terminal/log-text.ts'
 import { buildEventTable } from './api/event-table.ts'
 import { eventBodies, services } from './api/services.ts'
 import type { App, Fleet, Ground, Parts } from './app.ts'
@@ -26,7 +27,6 @@ import { createThreadTime } from './lib/budgets/thread-time.ts'
 import { createBuffers } from './lib/buffers.ts'
 import { AppError } from './lib/errors.ts'
 import { createLogger, type Logger } from './lib/log.ts'
-import { isReadByPerson, textLine } from './lib/log-text.ts'
 import { clientRanges } from './lib/net/client-ranges.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
@@ -116,7 +116,7 @@ function openParts(ground: Ground, opening: AsyncDisposableStack): Parts {
 /** Opens the log, the tracer, and the database that uses both. */
 async function openData(config: Config, opening: AsyncDisposableStack) {
   const log = createLogger(process.stderr, config.logLevel, {
-    ...(isReadByPerson(process.stderr) && { format: textLine }),
+    format: formatFor(process.stderr),
     isHeld: !config.isLogLevelGiven,
   })
   opening.defer(() => log.flush())

@@ -1,8 +1,8 @@
 // Entry point of the program, which runs a command. Only this file may end the process.
 
+import { visible } from '#lib/terminal/plain-text.ts'
 import { exitCodes } from './cli/framework/cli-error.ts'
 import type { Terminal } from './cli/framework/command.ts'
-import { visible } from './cli/framework/plain-text.ts'
 import { runCommandLine } from './command-line.ts'
 
 let isOutputLost = false

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { createLogger } from '#lib/log.ts'
-import { isReadByPerson, textLine } from '#lib/log-text.ts'
+import { formatFor, textLine } from '#lib/terminal/log-text.ts'
 
 test('an added field is in each later line, also of loggers created before', () => {
   const out = new PassThrough()
@@ -63,25 +63,30 @@ test('holds lines back until it is released, or until a warning', async () => {
 test('writes lines for a terminal without control characters', () => {
   const out = new PassThrough()
   const log = createLogger(out, 'info', { format: textLine })
-  log.info('serving', { url: 'http://127.0.0.1:8080', count: 2, name: 'a "b"\u001b[31m\u202e', gone: undefined })
+  log.info('serving', {
+    url: 'http://127.0.0.1:8080',
+    count: 2,
+    name: 'a "b"\u001b[31m\u202e\u{e0001}',
+    gone: undefined,
+  })
   log.error('failed', { error: new Error('no space\u009b') })
   const text = stripVTControlCharacters(String(out.read()))
   const [first, second, ...stack] = text.trimEnd().split('\n')
   assert.match(
     first!,
-    /^\d\d:\d\d:\d\d info {2}serving url=http:\/\/127\.0\.0\.1:8080 count=2 name="a \\"b\\"\\u001b\[31m\\u202e" gone=undefined$/,
+    /^\d\d:\d\d:\d\d info {2}serving url=http:\/\/127\.0\.0\.1:8080 count=2 name="a \\"b\\"\\u001b\[31m\\u202e\\udb40\\udc01" gone=undefined$/,
   )
   assert.match(second!, /^\d\d:\d\d:\d\d error failed error="no space\\u009b"$/)
   assert.ok(stack.length > 0 && stack.every((line) => /^ {2}at /.test(line)), stack.join('\n'))
 })
 
 test('only a terminal that is not stored counts as read by a person', () => {
-  assert.equal(isReadByPerson({ isTTY: false }), false)
-  assert.equal(isReadByPerson({}), false)
+  assert.equal(formatFor({ isTTY: false }), undefined)
+  assert.equal(formatFor({}), undefined)
   const { container } = process.env
   process.env.container = 'oci'
-  assert.equal(isReadByPerson({ isTTY: true }), false)
+  assert.equal(formatFor({ isTTY: true }), undefined)
   delete process.env.container
-  assert.equal(isReadByPerson({ isTTY: true }), true)
+  assert.equal(formatFor({ isTTY: true }), textLine)
   if (container !== undefined) process.env.container = container
 })

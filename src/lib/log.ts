@@ -28,7 +28,7 @@ export type LineFormat = (line: Line, fields: Fields | undefined) => string
 
 export type LogOptions = {
   /** Format of the lines. Default: JSON. */
-  format?: LineFormat
+  format?: LineFormat | undefined
   /** True to hold back all lines until `release`, `flush`, or a line of level `warn` or `error`. */
   isHeld?: boolean
 }

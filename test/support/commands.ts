@@ -1,8 +1,8 @@
 // Runs commands in the process of the test, since a separate process takes seconds.
 
 import type { Terminal } from '#cli/framework/command.ts'
-import { visible } from '#cli/framework/plain-text.ts'
 import { runCommandLine } from '#command-line.ts'
+import { visible } from '#lib/terminal/plain-text.ts'
 
 export type Env = Record<string, string>
 export type Run = { code: number | null; stdout: string; stderr: string }

@@ -1,9 +1,9 @@
 // Client of a server's event stream. Reads server-sent events, and reconnects after every interruption.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { ApiError, errorOfStatus, stream } from '../framework/api-client.ts'
 import type { Terminal } from '../framework/command.ts'
-import { plain } from '../framework/plain-text.ts'
 
 export type StreamedEvent = { id: string; attributes: Record<string, string>; data: string; token: string }
 

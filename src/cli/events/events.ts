@@ -7,6 +7,7 @@ import type {
 import type { RefusalJson } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
 import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import { codes } from '#lib/errors.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiCommand, inOption, parentOf } from '../framework/api-pages.ts'
@@ -15,7 +16,6 @@ import { CliError, exitCodes, failure, usageError } from '../framework/cli-error
 import { type ArgumentSpec, type Commands, type Options, outputOption } from '../framework/command.ts'
 import { listCommand } from '../framework/list-command.ts'
 import { NameNotFound, namesOf } from '../framework/names.ts'
-import { plain } from '../framework/plain-text.ts'
 import { sessionOptions } from '../framework/session.ts'
 
 const base = '/events/v2/subscriptions'

@@ -2,9 +2,9 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { digestOf } from '#lib/digest.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { isAtOrBelow, isUid, top } from '#lib/uid.ts'
 import { failure } from '../framework/cli-error.ts'
-import { plain } from '../framework/plain-text.ts'
 import type { StreamedEvent } from './event-stream.ts'
 
 /** Throws unless a published key of the server signed the event, for this group and with this body. */

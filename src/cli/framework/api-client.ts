@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { CliError, exitCodes } from './cli-error.ts'
 import { httpCall } from './http-call.ts'
-import { plain } from './plain-text.ts'
 import { unreachableReason } from './unreachable.ts'
 
 const attempts = 3

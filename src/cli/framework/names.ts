@@ -1,10 +1,10 @@
 // Search of resources by the names that users know. A text in the form of a uid is always a uid, and never searched as a name.
 import { chunks } from '#lib/chunks.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
 import type { ApiReader, Lists } from './api-reader.ts'
 import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
 import type { Names } from './outputs.ts'
-import { plain } from './plain-text.ts'
 
 type Named = { uid: string; name: string }
 

@@ -1,7 +1,8 @@
 // Output of a command's results, in the requested format.
+
+import { jsonText, plain, table } from '#lib/terminal/plain-text.ts'
 import { failure, usageError } from './cli-error.ts'
 import type { OptionSpec, Terminal } from './command.ts'
-import { jsonText, plain, table } from './plain-text.ts'
 
 export type Item = Readonly<Record<string, unknown>> & { uid: string }
 export type Named = Item & { name: string }

@@ -1,12 +1,12 @@
 // Identity and token of a command. Options have priority over environment variables, then come the profile and the defaults.
 import { baseUrl } from '#config/basics.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
 import { ApiError, checkToken, send } from './api-client.ts'
 import { CliError, exitCodes, failure } from './cli-error.ts'
 import type { OptionSpec, Options, Terminal } from './command.ts'
 import { refreshPerson, type TokenRequest } from './person-session.ts'
-import { plain } from './plain-text.ts'
 import { readPreferences } from './preferences.ts'
 import {
   type Profile,

@@ -1,6 +1,7 @@
 // Proxy through which commands reach a server, and reasons why a server cannot be reached.
+
+import { plain } from '#lib/terminal/plain-text.ts'
 import { CliError, exitCodes } from './cli-error.ts'
-import { plain } from './plain-text.ts'
 
 type Why = { says: string; next: string }
 

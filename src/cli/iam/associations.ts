@@ -1,11 +1,11 @@
 // Commands that link cloud accounts to a group. A group has one association, which can have an account at each cloud.
 import { codes } from '#lib/errors.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { ApiError, type Body } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { confirm, oneFormats, outputOf, yesOption } from '../framework/outputs.ts'
-import { plain } from '../framework/plain-text.ts'
 import { describeOf, listOf, pairOf, removeOf, shownOne } from '../framework/verbs.ts'
 import { associations } from './resources.ts'
 

@@ -1,6 +1,7 @@
 // Commands to sign in: as a user with a browser, or as a workload that exchanges a token of its platform for a short-lived token
 // of the server.
 import { resolve } from 'node:path'
+import { jsonText, table } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { send } from '../framework/api-client.ts'
 import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
@@ -13,7 +14,6 @@ import {
   type Terminal,
 } from '../framework/command.ts'
 import { withLock } from '../framework/file-lock.ts'
-import { jsonText, table } from '../framework/plain-text.ts'
 import { readPreferences } from '../framework/preferences.ts'
 import {
   accessToken,

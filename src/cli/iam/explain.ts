@@ -1,9 +1,9 @@
 import type { AccessExplanationJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
+import { plain, table } from '#lib/terminal/plain-text.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { findIdentity } from '../framework/names.ts'
-import { plain, table } from '../framework/plain-text.ts'
 import { scopeNamed } from '../registry/rules.ts'
 
 const effects: Record<string, string> = {

@@ -1,10 +1,10 @@
 // Command that compares a token of an outside issuer with an identity, claim by claim.
 import { parseClaims } from '#lib/json/claims.ts'
+import { jsonText, table } from '#lib/terminal/plain-text.ts'
 import { apiReader } from '../framework/api-pages.ts'
 import { exitCodes, failure } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { findIdentity } from '../framework/names.ts'
-import { jsonText, table } from '../framework/plain-text.ts'
 import { apiOption } from '../framework/session.ts'
 import { readTokenFile } from './outside-token.ts'
 

@@ -1,11 +1,11 @@
 // Commands that enable SCIM for an identity provider, and create its token. The token is printed only once.
 import type { GenerateScimTokenResponseJson } from '#gen/pinfold/iam/v2/identity_providers_pb.ts'
+import { plain, visible } from '#lib/terminal/plain-text.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Command, Commands, OptionSpec, Options, Terminal } from '../framework/command.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
-import { plain, visible } from '../framework/plain-text.ts'
 import { findProvider } from './identity-providers.ts'
 
 const providerArgument = { name: '<provider>', summary: 'Identity provider: name, ORG/NAME or uid' }

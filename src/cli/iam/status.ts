@@ -1,9 +1,10 @@
 // Command that shows whether the server is ready, and who is signed in.
+
+import { jsonText, plain, table } from '#lib/terminal/plain-text.ts'
 import { actsAsOperator, apiReader, callerOptions } from '../framework/api-pages.ts'
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
 import { httpCall } from '../framework/http-call.ts'
-import { jsonText, plain, table } from '../framework/plain-text.ts'
 import { claimsOf, sessionOf } from '../framework/session.ts'
 import { unreachableReason } from '../framework/unreachable.ts'
 

@@ -1,11 +1,11 @@
 // Import of records in batches. The server stores each batch as a whole or not at all.
 import { chunksByBytes } from '#lib/chunks.ts'
+import { jsonText, plain } from '#lib/terminal/plain-text.ts'
 import type { Body } from '../framework/api-client.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import type { Options, Terminal } from '../framework/command.ts'
 import type { OperatorApi } from '../framework/operator.ts'
-import { jsonText, plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
 
 /** Problem of a record, with its position in a file. `field` is a path in the record, and empty if the whole record is wrong. */

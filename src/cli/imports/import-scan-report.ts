@@ -4,11 +4,11 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ListScanReportsResponseJson, ScanReportJson } from '#gen/pinfold/control/scanning/v1/scan_reports_pb.ts'
 import { isDigest } from '#lib/digest.ts'
+import { jsonText, plain } from '#lib/terminal/plain-text.ts'
 import { apiReader, callerOptions } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { jsonText, plain } from '../framework/plain-text.ts'
 import { digestOf } from '../vulnerabilities/scanned-image.ts'
 
 const maxBytes = 32 * 2 ** 20

@@ -2,9 +2,9 @@
 // Answers and errors go to standard output.
 
 import { subdomainOf } from '#lib/net/subdomain.ts'
+import { jsonText } from '#lib/terminal/plain-text.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
-import { jsonText } from '../framework/plain-text.ts'
 import { accessToken, registryOf, sessionOf } from '../framework/session.ts'
 
 /** Docker recognizes this text as a missing credential, and continues without one. */

@@ -1,8 +1,8 @@
+import { plain, size } from '#lib/terminal/plain-text.ts'
 import { apiReader, callerOptions } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { type CliError, failure, usageError } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
-import { plain, size } from '../framework/plain-text.ts'
 import { allowMissingOption, unlessMissing } from '../framework/verbs.ts'
 import { everyTag, imageNamed } from './image-names.ts'
 

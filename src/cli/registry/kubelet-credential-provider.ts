@@ -1,10 +1,10 @@
 // Protocol of the kubelet's credential providers. The request is JSON on standard input, and the answer is JSON on standard
 // output.
 import { subdomainOf } from '#lib/net/subdomain.ts'
+import { jsonText, plain } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
-import { jsonText, plain } from '../framework/plain-text.ts'
 import {
   apiOption,
   claimsOf,

@@ -1,10 +1,10 @@
 // Commands for cooldown policies, which set a minimum age for the tags that some identities can pull.
 import type { PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
+import type { Row } from '#lib/terminal/plain-text.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Commands, Options } from '../framework/command.ts'
 import { findIdentity, groupOf, namesOf } from '../framework/names.ts'
-import type { Row } from '../framework/plain-text.ts'
 import type { Field } from '../framework/verbs.ts'
 import { constant, exceptionCommands, ruleCommands, ruleNamed } from './rules.ts'
 

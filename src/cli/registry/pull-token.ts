@@ -1,6 +1,7 @@
 // Commands for pull tokens: long-lived passwords for machines that cannot exchange a token. Each pull token has its own identity
 // with a public key; the private key is discarded. The server first sees the token when it is used.
 import { randomBytes } from 'node:crypto'
+import { jsonText, table, visible } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import type { Body } from '../framework/api-client.ts'
 import { apiCommand, apiReader, callerOptions, inOption, parentOf } from '../framework/api-pages.ts'
@@ -17,7 +18,6 @@ import {
 import { listCommand } from '../framework/list-command.ts'
 import { checkNamed, groupOf, onlyOf } from '../framework/names.ts'
 import { shellWord } from '../framework/outputs.ts'
-import { jsonText, table, visible } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 
 /** List of all identities with static keys, such as those of pull tokens. */

@@ -1,6 +1,7 @@
 // Mirrors: repositories that copy the tags of a repository of another registry.
 import type { FollowJson } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import { codes } from '#lib/errors.ts'
+import type { Row } from '#lib/terminal/plain-text.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -9,7 +10,6 @@ import { type Commands, type Options, outputOption } from '../framework/command.
 import { listCommand } from '../framework/list-command.ts'
 import { groupAbove, groupOf, namesOf } from '../framework/names.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
-import type { Row } from '../framework/plain-text.ts'
 import { imageNamed, pathsOf, type Repo } from './image-names.ts'
 import { upstream } from './upstreams.ts'
 

@@ -1,5 +1,6 @@
 // Helpers for rules of a group or a repository: their scope, the search by name, and commands that all kinds of rules have.
 import type { GateExceptionJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
+import type { Row } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -17,7 +18,6 @@ import {
   uidFrom,
   unlessNothing,
 } from '../framework/names.ts'
-import type { Row } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 import { bodyOf, type Field, optionOf } from '../framework/verbs.ts'
 import { findImageIfVisible, imageNamed } from './image-names.ts'

@@ -2,6 +2,7 @@
 import type { TagJson } from '#gen/pinfold/registry/v2/tags_pb.ts'
 import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { parentOf } from '#lib/uid.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'
@@ -23,7 +24,6 @@ import {
   v1,
   yesOption,
 } from '../framework/outputs.ts'
-import { plain } from '../framework/plain-text.ts'
 import { findTag, imageNamed, noTag } from './image-names.ts'
 import { sinceOf } from './image-options.ts'
 import { proof, proofPolicy } from './tag-proofs.ts'

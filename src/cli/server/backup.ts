@@ -1,6 +1,6 @@
+import { jsonText, size } from '#lib/terminal/plain-text.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import { jsonText, size } from '../framework/plain-text.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 import { verifyCommand } from './verify.ts'

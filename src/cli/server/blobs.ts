@@ -1,6 +1,6 @@
+import { size } from '#lib/terminal/plain-text.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
-import { size } from '../framework/plain-text.ts'
 import { configOf, quietConfigOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 

@@ -1,8 +1,9 @@
 // Commands for the user's defaults.
+
+import { jsonText, table } from '#lib/terminal/plain-text.ts'
 import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption, type Terminal } from '../framework/command.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
-import { jsonText, table } from '../framework/plain-text.ts'
 import {
   checked,
   type Preferences,

@@ -1,7 +1,7 @@
+import { size } from '#lib/terminal/plain-text.ts'
 import type { Body } from '../framework/api-client.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { type OperatorApi, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
-import { size } from '../framework/plain-text.ts'
 import { withReadingOperator } from './operator-command.ts'
 
 export const gc: Command = {

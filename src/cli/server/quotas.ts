@@ -1,4 +1,5 @@
 import type { QuotaJson, QuotasJson } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
+import type { Row } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { failure, usageError } from '../framework/cli-error.ts'
 import {
@@ -11,7 +12,6 @@ import {
 } from '../framework/command.ts'
 import { checkNamed } from '../framework/names.ts'
 import { type OperatorApi, operatorDetails, operatorOptions } from '../framework/operator.ts'
-import type { Row } from '../framework/plain-text.ts'
 import { operatorCommand, readingDetails } from './operator-command.ts'
 
 type Organization = { uid: string; name: string }

@@ -5,7 +5,7 @@ import type { Port } from '#api/port/open-port.ts'
 import type { Config } from '#config.ts'
 import { isUnavailable, refusalAdvice } from '#db/unavailable.ts'
 import { createLogger } from '#lib/log.ts'
-import { isReadByPerson, textLine } from '#lib/log-text.ts'
+import { formatFor } from '#lib/terminal/log-text.ts'
 import { checkDatabase } from '../../open-database.ts'
 
 const firstPauseMs = 250
@@ -41,8 +41,7 @@ export async function startWhenAvailable<T>(
 const warnEveryMs = 60_000
 
 function createWaiting(config: Config, untilAsked: () => Promise<void>) {
-  const format = isReadByPerson(process.stderr) && { format: textLine }
-  const log = createLogger(process.stderr, config.logLevel, { ...format })
+  const log = createLogger(process.stderr, config.logLevel, { format: formatFor(process.stderr) })
   let open: Port | undefined
   let asked: Promise<'asked'> | undefined
   let warned: { reason: string; at: number } | undefined

@@ -1,7 +1,7 @@
+import { jsonText } from '#lib/terminal/plain-text.ts'
 import type { Check, Finding, Verified } from '#maintenance/verify.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, type OptionSpec, type Options, outputOption, type Terminal } from '../framework/command.ts'
-import { jsonText } from '../framework/plain-text.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
 /** Maximum number of findings that are printed. All findings are counted. */

@@ -2,11 +2,11 @@
 import type { CoverageGapJson, ResultCoverageJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
 import type { VulnerableImageJson } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
 import { chunks } from '#lib/chunks.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
 import type { OptionSpec, Options } from '../framework/command.ts'
 import type { ListReader } from '../framework/list-command.ts'
 import { groupOf } from '../framework/names.ts'
-import { plain } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 import { findTag, imageNamed, noTag, pathsOf, type Repo } from '../registry/image-names.ts'
 

@@ -1,7 +1,7 @@
 import type { ComparedVulnerabilityJson, ImageComparisonJson } from '#gen/pinfold/control/scanning/v1/images_pb.ts'
+import type { Row } from '#lib/terminal/plain-text.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { type Command, outputOption } from '../framework/command.ts'
-import type { Row } from '../framework/plain-text.ts'
 import { digestOf, printGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesCompare = apiCommand({

@@ -1,12 +1,12 @@
 // Commands for admission policies, whose conditions are checked when an image is pulled.
 import type { ChangedImageJson, GateJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import type { CheckedPolicyJson } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
+import type { Row } from '#lib/terminal/plain-text.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
 import { limitOf, limitOption } from '../framework/list-command.ts'
-import type { Row } from '../framework/plain-text.ts'
 import type { Field } from '../framework/verbs.ts'
 import { constant, exceptionCommands, ruleCommands, scopeOf, scopeOption } from '../registry/rules.ts'
 import { digestOf, namesOfImages } from './scanned-image.ts'

@@ -1,11 +1,11 @@
 // Commands for external scanners: their settings, and requests to scan an image.
 import type { ListScannersResponseJson, ScannerJson } from '#gen/pinfold/control/scanning/v1/scanners_pb.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption } from '../framework/command.ts'
 import { groupOf, namesOf } from '../framework/names.ts'
 import { operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
-import { plain } from '../framework/plain-text.ts'
 import { secretIn } from '../framework/user-files.ts'
 import { operatorCommand, readingDetails } from '../server/operator-command.ts'
 import { digestOf } from './scanned-image.ts'

@@ -2,10 +2,10 @@ import type {
   ListVulnerabilitySourcesResponseJson,
   VulnerabilitySourceJson,
 } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
+import { plain } from '#lib/terminal/plain-text.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import { outputOption } from '../framework/command.ts'
 import { operatorOptions } from '../framework/operator.ts'
-import { plain } from '../framework/plain-text.ts'
 import { operatorCommand, readingDetails } from '../server/operator-command.ts'
 
 export const vulnerabilitiesStatus = operatorCommand({

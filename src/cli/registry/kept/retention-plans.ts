@@ -1,6 +1,7 @@
 // Commands that create, show and apply deletion plans of retention policies.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PlannedDeletionJson, RetentionPlanJson } from '#gen/pinfold/control/registry/v1/retention_plans_pb.ts'
+import { size } from '#lib/terminal/plain-text.ts'
 import { isUid } from '#lib/uid.ts'
 import { type Answer, apiCommand } from '../../framework/api-pages.ts'
 import type { ApiReader } from '../../framework/api-reader.ts'
@@ -9,7 +10,6 @@ import { type Commands, type Options, outputOption } from '../../framework/comma
 import { limitOf, limitOption } from '../../framework/list-command.ts'
 import { groupAbove, NameNotFound, namesOf } from '../../framework/names.ts'
 import { confirm, type Item, v1, yesOption } from '../../framework/outputs.ts'
-import { size } from '../../framework/plain-text.ts'
 import { listOf, type Resource } from '../../framework/verbs.ts'
 import { scopeNamed } from '../rules.ts'
 

@@ -1,6 +1,15 @@
 /** Text from other programs on one line of a terminal, without control characters and without text that looks like a token. */
 export function plain(text: string): string {
-  return visible(text.replace(/eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)*/g, '[token]')).trim()
+  return visible(text.replace(/[\w.-]+/g, withoutToken)).trim()
+}
+
+/** Replaces a JSON Web Token in a word, such as `eyJh.eyJz.c2ln`. It begins with `eyJ` and has parts separated by dots. */
+function withoutToken(word: string): string {
+  const parts = word.split('.')
+  const first = parts.findIndex((part, at) => /eyJ./.test(part) && parts[at + 1])
+  if (first < 0) return word
+  const before = parts[first]!.slice(0, parts[first]!.indexOf('eyJ'))
+  return [...parts.slice(0, first), `${before}[token]`].join('.')
 }
 
 /** Replaces control characters of terminals and of text direction, so the text is one line. Does not remove tokens. */
@@ -8,15 +17,16 @@ export function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
 
-/**
- * JSON for programs that is safe on a terminal. Control characters, characters of text direction and characters without width are
- * escaped, so the value stays the same.
- */
-export function jsonText(value: unknown, indent?: number): string {
+/** Escapes control characters except line breaks, characters of text direction and characters without width, as JSON does. */
+export function escapeInvisible(text: string): string {
   const escapes = (char: string) =>
     char.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  // Lower control characters are escaped already, and the line breaks of the indentation stay.
-  return JSON.stringify(value, undefined, indent).replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, escapes)
+  return text.replace(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu, escapes)
+}
+
+/** JSON for programs that is safe on a terminal. The value stays the same. */
+export function jsonText(value: unknown, indent?: number): string {
+  return escapeInvisible(JSON.stringify(value, undefined, indent))
 }
 
 /** Cells of one row of a table. A missing cell is empty. */

@@ -1,6 +1,7 @@
 // Log lines for a person at a terminal.
 import { styleText } from 'node:util'
-import { type Level, type Line, plain } from './log.ts'
+import { type Level, type Line, type LineFormat, plain } from '../log.ts'
+import { escapeInvisible } from './plain-text.ts'
 
 const styles = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const satisfies Record<Level, string>
 
@@ -8,11 +9,11 @@ const styles = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as
 type Shown = { isTTY?: boolean }
 
 /**
- * True if a person reads the stream, and it is not stored. Container runtimes store the output even if there is a terminal. In a
- * container, the main process has the ID 1, or the variable `container` is set.
+ * Format of the lines if a person reads the stream, and it is not stored. Otherwise undefined. Container runtimes store the output
+ * even if there is a terminal. In a container, the main process has the ID 1, or the variable `container` is set.
  */
-export function isReadByPerson({ isTTY = false }: Shown): boolean {
-  return isTTY && process.pid !== 1 && !process.env.container
+export function formatFor({ isTTY = false }: Shown): LineFormat | undefined {
+  return isTTY && process.pid !== 1 && !process.env.container ? textLine : undefined
 }
 
 /** Line such as `17:28:59 info  serving url=http://127.0.0.1:8080`. Times are UTC. The stack of an error is on lines of its own. */
@@ -28,7 +29,7 @@ export function textLine({ time, level, message, ...fields }: Line): string {
     stack
       .split('\n')
       .slice(1)
-      .map((one) => `\n  ${escaped(one.trim())}`),
+      .map((one) => `\n  ${escapeInvisible(one.trim())}`),
   )
   return `${head}${pairs.join('')}${below.join('')}\n`
 }
@@ -36,13 +37,5 @@ export function textLine({ time, level, message, ...fields }: Line): string {
 /** Value without spaces and quotes as it is, and any other value as JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:/@+-]+$/.test(value)) return value
-  return escaped(JSON.stringify(value, plain) ?? 'undefined')
-}
-
-/** Escapes control characters of terminals and of text direction, since values may come from other programs. */
-function escaped(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return escapeInvisible(JSON.stringify(value, plain) ?? 'undefined')
 }
