@@ -21,7 +21,9 @@ export function textLine({ time, level, message, ...fields }: Line): string {
   const colored = (style: Parameters<typeof styleText>[0], text: string) =>
     styleText(style, text, { stream: process.stderr })
   const stacks = Object.values(fields).flatMap((one) => (one instanceof Error ? (one.stack ?? []) : []))
-  const pairs = Object.entries(fields).map(([name, value]) => {
+  // JSON leaves out undefined fields too.
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const pairs = given.map(([name, value]) => {
     return ` ${colored('gray', `${name}=`)}${value instanceof Error ? textOf(value.message) : textOf(value)}`
   })
   const head = `${colored('gray', time.slice(11, 19))} ${colored(styles[level], level.padEnd(5))} ${message}`
