@@ -16,7 +16,7 @@ export type Report =
   | { kind: 'failed'; name: string; reason: string }
   | { kind: 'done'; memory: number }
 
-/** Time limit of one test. The parent process limits the whole file. */
+/** Time limit of one test, and of the time after the last one. The parent process limits the whole file. */
 const testMs = 300_000
 
 async function runFile(file: string, report: (one: Report) => void): Promise<void> {
@@ -32,7 +32,7 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
   }
   const pathOf = (nesting: number, name: string) => [...names.slice(0, nesting), name].join(' > ')
 
-  const stream = run({ files: [file], cwd: process.cwd(), isolation: 'none', timeout: testMs })
+  const stream = run({ files: [file], cwd: process.cwd(), isolation: 'none' })
   stream.on('test:start', ({ nesting, name }) => {
     names.length = nesting
     names[nesting] = name
@@ -52,8 +52,15 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
     else failed(pathOf(nesting, name), error.cause ?? error)
   })
   let running = ''
+  // The runner's own time limit does not end tests in a suite. A test cannot be stopped, so the process ends.
+  const limit = setTimeout(() => {
+    const open = process.getActiveResourcesInfo().join(', ')
+    failed(running, `it did not end within ${testMs / 60_000} minutes, or left something open: ${open}`)
+    process.disconnect()
+  }, testMs).unref()
   stream.on('test:dequeue', ({ name }) => {
     running = name
+    limit.refresh()
   })
   const unhandled = (error: unknown) => console.error(`unhandled error while "${running}" ran:`, error)
   process.on('unhandledRejection', unhandled).on('uncaughtException', unhandled)
@@ -63,6 +70,7 @@ async function runFile(file: string, report: (one: Report) => void): Promise<voi
   })
   stream.resume()
   await new Promise((resolve, reject) => stream.once('close', resolve).once('error', reject))
+  clearTimeout(limit)
   process.off('unhandledRejection', unhandled).off('uncaughtException', unhandled)
   // The runner drops the error of a file that could not be loaded. A second import of the file throws this error again.
   await import(pathToFileURL(file).href).catch((error) => failed('loading the file', error))

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { Json } from './pinfold.ts'
 import { fromVendor } from './vendor.ts'
@@ -151,11 +152,24 @@ export const localSinks = {
   deliveryTimeoutMs: 10_000,
 } as const
 
+/** Time limit of `eventually`, in milliseconds. It only ends a test that would never end. */
+const eventuallyMs = 120_000
+
 /** Repeats a question until the answer is as expected. */
 export async function eventually<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await ask()
-    if (wanted(value)) return value
-    await sleep(10)
+  let last: T | undefined
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(new Error(`no expected answer within ${eventuallyMs / 1000} s; the last one: ${inspect(last)}`))
+  }, eventuallyMs)
+  try {
+    for (;;) {
+      const value = await Promise.race([ask(), late.promise])
+      if (wanted(value)) return value
+      last = value
+      await sleep(10)
+    }
+  } finally {
+    clearTimeout(timer)
   }
 }
