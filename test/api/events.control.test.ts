@@ -1,6 +1,7 @@
 // Methods with which the owner of a subscription reads and controls its deliveries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { type Sql, sql } from '#db/sql.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
@@ -17,6 +18,8 @@ const delivered = (pinfold: Pinfold, uid: string, count: number) =>
     () => pinfold.operator.get(`${base}/${uid}/deliveries?state=DELIVERED`),
     ({ body }) => body.totalCount === String(count),
   )
+/** Ends the current millisecond, so that events before and after it have different times. */
+const nextTime = () => sleep(2)
 const webhookHeaders = ({ headers }: Received) => headers as Record<string, string>
 
 test('deliveries wait while a subscription is paused, and are sent when it is resumed', async () => {
@@ -239,10 +242,12 @@ test('replays events of a time range in order, also to a subscription created la
   const { seed, operator } = pinfold
   const org = await seed.group()
   const other = await seed.group()
+  await nextTime()
   const repo = await seed.repo(org.uid)
   const start = repo.createTime as string
   for (let i = 0; i < 5; i++) await operator.patch(`/registry/v2/repos/${repo.uid}`, { description: `${i}` })
   await seed.repo(other.uid)
+  await nextTime()
   const { uid, createTime } = await seed.subscription(org.uid, receiver.url)
   const replay = (body: Json) => operator.post(`${base}/${uid}:replay`, body)
   const { eventCount } = ok(await replay({ startTime: start, endTime: createTime }))
@@ -264,8 +269,10 @@ test('a replay creates deliveries up to the queue limit, and continues later fro
   await using pinfold = await startPinfold()
   const { seed, operator, app } = pinfold
   const org = await seed.group()
+  await nextTime()
   const repo = await seed.repo(org.uid)
   for (let i = 0; i < 5; i++) await operator.patch(`/registry/v2/repos/${repo.uid}`, { description: `${i}` })
+  await nextTime()
   const { uid, createTime } = await seed.subscription(org.uid)
   ok(await operator.post(`${base}/${uid}:pause`))
   const run = (query: Sql) => app.db.tx((tx) => tx.run(query))
