@@ -305,6 +305,13 @@ test('without its database, the server is alive, not ready, and returns UNAVAILA
   assert.deepEqual([ready.status, ready.text], [503, 'the database is unavailable\n'])
 })
 
+test('the health check ends after 2 s if the database does not respond', async () => {
+  const db = { ...brokenDb(new Error('unused')), ping: () => new Promise<never>(() => {}) }
+  await using server = await serve({}, { log: captureLog().log, db })
+  const ready = await server.operator.get('/readyz')
+  assert.deepEqual([ready.status, ready.text], [503, 'the database did not respond within 2 s\n'])
+})
+
 test('names the full disk of its database in responses and in the health check', async () => {
   const logged = captureLog()
   const full = Object.assign(new Error('could not extend file "base/5/1": No space left on device'), { code: '53100' })
