@@ -149,6 +149,35 @@ const cases: [name: string, document: Json, packages: string[], gaps: number][] 
     [both[1]!],
     1,
   ],
+  ['texts, null and empty objects as components', cyclone(lodash, null as never, 'flask' as never, {}), [both[0]!], 1],
+  ['a version without a name', cyclone(lodash, { version: '2.0.0' }), [both[0]!], 1],
+  ['a single component without a list', { ...cyclone(), components: flask }, [both[1]!], 0],
+  ['a text instead of the list', { ...cyclone(), components: 'flask' }, [], 1],
+  ['null as a list', { ...cyclone(), components: null }, [], 0],
+  ['null and a text as packages', { ...spdx(), packages: [null, 'flask'] }, [], 1],
+  [
+    'elements of SPDX 3 without a type, and with several',
+    {
+      '@context': 'https://spdx.org/rdf/3.0.1/spdx-context.jsonld',
+      '@graph': [
+        { type: ['software_Package', 'acme_Part'], name: 'flask', software_packageUrl: 'pkg:pypi/flask@2.0.0' },
+        { name: 'x' },
+        null,
+        { type: 'Person', name: 'x' },
+      ],
+    },
+    [both[1]!],
+    1,
+  ],
+  [
+    'a package of SPDX 3 without a graph',
+    {
+      '@context': 'https://spdx.org/rdf/3.0.1/spdx-context.jsonld',
+      ...{ type: 'software_Package', name: 'flask', software_packageUrl: 'pkg:pypi/flask@2.0.0' },
+    },
+    [both[1]!],
+    0,
+  ],
   [
     'a version that nobody asserts',
     { ...spdx(), packages: [{ versionInfo: 'NOASSERTION', externalRefs: [purlRef('pkg:pypi/flask')] }] },

@@ -68,14 +68,20 @@ const otherComponents: ReadonlySet<string> = new Set(
   'container cryptographic-asset data device file operating-system'.split(' '),
 )
 
+/**
+ * Entries of a list. An entry that is not an object becomes an empty one, so it counts as a package without a package URL. Some
+ * tools write a single entry without the list.
+ */
+const entriesIn = (list: unknown): Json[] => objectsIn([list ?? []].flat())
+
 function cycloneDx(document: Json): ImageContents {
   const entries = new SbomEntries()
-  const main = asObject(asObject(document.metadata).component)
+  const [main] = entriesIn(asObject(document.metadata).component)
   // Components can be nested too deeply for recursion.
-  const left = [[main], objectsIn(document.components)]
+  const left = [main ? [main] : [], entriesIn(document.components)]
   for (let components = left.pop(); components; components = left.pop()) {
     for (const component of components) {
-      if (component.components) left.push(objectsIn(component.components))
+      if (component.components) left.push(entriesIn(component.components))
       addComponent(entries, component, component === main)
     }
   }
@@ -87,7 +93,7 @@ function addComponent(entries: SbomEntries, component: Json, isMain: boolean): v
   if (type === 'operating-system') entries.setDistribution(name!, version!)
   // An application without a version is a list of packages, such as a lock file.
   const isApplication = type === 'application' && version === ''
-  const isPackage = !isMain && !otherComponents.has(type!) && !isApplication && [type, name].some(Boolean)
+  const isPackage = !isMain && !otherComponents.has(type!) && !isApplication
   const hasCpe = textOf(component.cpe) !== '' && type !== 'operating-system'
   const entry = { purls: purl === '' ? [] : [purl!], name: name!, version: version!, isPackage: isPackage || hasCpe }
   entries.add(entry, (found) => withTrivySource(found, component))
@@ -160,7 +166,7 @@ function spdx2(document: Json): ImageContents {
       .filter(({ relationshipType }) => relationshipType === 'DESCRIBES')
       .map(({ relatedSpdxElement }) => textOf(relatedSpdxElement)),
   ])
-  const packages = objectsIn(document.packages)
+  const packages = entriesIn(document.packages)
   const image = onlyOne(packages.filter(({ SPDXID }) => described.has(textOf(SPDXID))))
   for (const entry of packages) {
     const [id, name, version] = [textOf(entry.SPDXID), textOf(entry.name), textOf(entry.versionInfo)]
@@ -192,9 +198,12 @@ const packageTypes: ReadonlySet<string> = new Set(['software_Package', 'ai_AIPac
 
 function spdx3(document: Json): ImageContents {
   const entries = new SbomEntries()
-  const graph = objectsIn(document['@graph'])
+  const graph = entriesIn(document['@graph'] ?? document)
   const roots = new Set(graph.flatMap(({ rootElement }) => [rootElement].flat().map(textOf).filter(Boolean)))
-  const packages = graph.filter(({ type }) => packageTypes.has(textOf(type)))
+  // Every element has a type, so one without a type may be a package.
+  const packages = graph.filter(({ type = 'software_Package' }) =>
+    [type].flat().some((one) => packageTypes.has(textOf(one))),
+  )
   const image = onlyOne(packages.filter(({ spdxId }) => roots.has(textOf(spdxId))))
   for (const entry of packages) {
     const [name, version] = [textOf(entry.name), textOf(entry.software_packageVersion)]
