@@ -105,13 +105,13 @@ readinessProbe:
   periodSeconds: 5
   timeoutSeconds: 4
   failureThreshold: 2
-# Not /readyz: a database that is away is no reason to start again.
+# Does not use /readyz: a restart does not help if the database is unavailable.
 livenessProbe:
   httpGet: { path: /healthz, port: http, scheme: {{ $scheme }} }
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
-# A server that is told to stop takes no more connections, so it is told once nobody sends it any.
+# After SIGTERM, the server accepts no connections. The sleep gives load balancers time to stop sending them.
 lifecycle:
   preStop:
     sleep: { seconds: {{ int64 .Values.preStopSeconds }} }
@@ -145,7 +145,7 @@ volumeMounts:
 {{- end }}
 
 {{- define "pinfold.podRights" -}}
-# The variables of service links begin with PINFOLD_ as well, and the server refuses what is no setting.
+# Variables of service links would also begin with PINFOLD_, and the server refuses unknown settings.
 enableServiceLinks: false
 automountServiceAccountToken: false
 {{- with .Values.serviceAccountName }}
@@ -175,7 +175,7 @@ metadata:
   {{- end }}
 spec:
   {{- include "pinfold.podRights" . | nindent 2 }}
-  # The sleep before the end, PINFOLD_LAMEDUCK_MS and PINFOLD_DRAIN_MS rounded up, and a few seconds.
+  # The sum of the preStop sleep, PINFOLD_LAMEDUCK_MS and PINFOLD_DRAIN_MS (rounded up), and 10 seconds.
   terminationGracePeriodSeconds: {{ add (int64 .Values.preStopSeconds) (div (add (int64 (.Values.settings.PINFOLD_LAMEDUCK_MS | default 0)) (int64 (.Values.settings.PINFOLD_DRAIN_MS | default 10000)) 999) 1000) 10 }}
   containers:
     - {{ include "pinfold.container" . | nindent 6 | trim }}
