@@ -131,7 +131,7 @@ export const summaries = {
   'policies tag-protection update': 'Change a tag protection rule',
   'policies tag-protection delete': 'Delete a tag protection rule',
   'policies cooldown': 'Cooldown policies: the minimum age of images that are pulled',
-  'policies cooldown list': 'List the cooldown policies that you can change',
+  'policies cooldown list': 'List the cooldown policies that you can see',
   'policies cooldown create': 'Create a cooldown policy for some identities',
   'policies cooldown update': 'Change a cooldown policy',
   'policies cooldown delete': 'Delete a cooldown policy',

@@ -1,3 +1,4 @@
+import { withIncluded } from '#domains/iam/access/capabilities.ts'
 import { createRights, type RightsInput } from '#domains/iam/access/rights.ts'
 import { AppError } from '#lib/errors.ts'
 import { isAtOrBelow, lineage, top } from '#lib/uid.ts'
@@ -23,7 +24,7 @@ export function narrow(
 ): ReadonlyMap<string, bigint> {
   const held = createRights({ identity, grants }).grants()
   const wide = scopes.length === 0 ? held : atScopes(held, [...new Set(scopes)])
-  const cut = [...wide].map(([group, mask]) => [group, kept === undefined ? mask : mask & kept] as const)
+  const cut = [...wide].map(([group, mask]) => [group, kept === undefined ? mask : withIncluded(mask) & kept] as const)
   return new Map(cut.filter(([, mask]) => mask !== 0n))
 }
 

@@ -1,6 +1,6 @@
 import type { Handlers } from '#app.ts'
 import { builtInRoles } from '#domains/iam/access/built-in-roles.ts'
-import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
+import { capabilities, maskOf, withIncluded } from '#domains/iam/access/capabilities.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
 import { type Registration, toRegistrationResource } from '#domains/iam/invites/registration.service.ts'
@@ -12,7 +12,7 @@ import { empty } from '#lib/wire.ts'
 import { fetchForProgram } from './people/headless.ts'
 import { register } from './register.ts'
 
-const rolesByMask = new Map(builtInRoles.map((role) => [maskOf(role.capabilities), role]))
+const rolesByMask = new Map(builtInRoles.map((role) => [withIncluded(maskOf(role.capabilities)), role]))
 
 export const auth: Handlers<typeof Auth> = {
   /** Identity of the caller, with the caller's capabilities by group. */
@@ -66,9 +66,9 @@ const emptyGroup = {
   status: 0,
 } as const
 
-/** Built-in role with exactly these capabilities. Without such a role, the names of the capabilities. */
+/** Built-in role with exactly these capabilities and those that they include. Without such a role, the names of the capabilities. */
 function describe(mask: bigint): Pick<WhoAmI_Capability, 'role' | 'capabilities'> {
-  const role = rolesByMask.get(mask)
+  const role = rolesByMask.get(withIncluded(mask))
   if (role) {
     const { uid: id, name, description } = role
     return {

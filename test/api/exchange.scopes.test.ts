@@ -51,6 +51,13 @@ test('without scopes, the token has the capabilities of each binding for the gro
   assert.deepEqual(await exchanged({}), { [foo!]: ['groups.list', 'repo.list'], [bar!]: ['repo.list', 'tag.list'] })
 })
 
+test('a token can be limited to a capability that a capability of the identity includes', async () => {
+  const changer = (await scene.identity()).uid
+  await bind(changer, foo!, ['registry.settings.update'])
+  const cap = ['registry.rules.list', 'audit.list']
+  assert.deepEqual(await exchanged({ cap }, changer), { [foo!]: ['registry.rules.list'] })
+})
+
 test('with both groups as scopes, the token has the capabilities of each binding for its group', async () => {
   const both = { [foo!]: ['groups.list', 'repo.list'], [bar!]: ['repo.list', 'tag.list'] }
   assert.deepEqual(await exchanged({ scopes: [foo, bar] }), both)

@@ -231,7 +231,7 @@ test('a database of an earlier version gets the current built-in roles, also for
   await installBuiltInRoles(db, clock().toISOString())
   ok(await client.get(`${path}/${(await pinfold.seed.role(org.uid, ['repo.list'])).uid}`))
   assert.deepEqual(ok(await operator.get(`${path}/${apk.uid}`)).capabilities, apk.capabilities)
-  assert.equal(ok(await operator.get(`${path}?uidp.in_root=true`)).totalCount, '19')
+  assert.equal(ok(await operator.get(`${path}?uidp.in_root=true`)).totalCount, '20')
 })
 
 test('a server of an older version leaves the built-in roles of a newer one in the database', async () => {
@@ -253,7 +253,7 @@ test('a server of an older version leaves the built-in roles of a newer one in t
 test('a change of the built-in roles requires a new version number and a new digest in this test', () => {
   const text = JSON.stringify(builtInRoles)
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
-  assert.deepEqual({ [builtInVersion]: digest }, { 1: '2b4b0fdb61805521' })
+  assert.deepEqual({ [builtInVersion]: digest }, { 2: 'e95b0d4afb907afd' })
 })
 
 test('capabilities of features that this server does not have can be granted, and permit nothing', async () => {
@@ -305,6 +305,7 @@ test('lists the built-in roles, and the custom roles that the caller can see', a
     'advisories.creator',
     'advisories.viewer',
     'apk.pull',
+    'auditor',
     'console_viewer',
     'editor',
     'libraries.dotnet.pull',
@@ -320,9 +321,9 @@ test('lists the built-in roles, and the custom roles that the caller can see', a
     'registry.push',
     'viewer',
   ])
-  assert.equal(builtIn.totalCount, '19')
+  assert.equal(builtIn.totalCount, '20')
   const all = ok(await viewer.get(`${path}?order_by=name`))
-  assert.equal(all.totalCount, '20')
+  assert.equal(all.totalCount, '21')
   assert.deepEqual(names(all), ['a custom one', ...names(builtIn)])
   const named = ok(await viewer.get(`${path}?name=a%20custom%20one`))
   assert.deepEqual(named, { roles: [custom], nextPageToken: '', totalCount: '1', skipped: 0 })

@@ -53,17 +53,12 @@ const sinceFirst: readonly Change[] = [
     about: (question, section) => section === 'lists' && question.includes('/iam/v2/roles'),
     // Tables that have got more rows were changed later.
     now: ({ items, ...answer }, question) => ({ ...answer, items: inOrder(items, question) }),
-    without: ({ items, totalCount, ...answer }, question) => {
-      const left = items.filter((item: string) => !/^(?:apk|libraries\.\w+)\.pull |^mcp\.tool_user /.test(item))
-      const total = Number(totalCount) - (items.length - left.length)
-      const size = Number(/page_size=(\d+)/.exec(question)?.[1] ?? 50)
-      return {
-        ...answer,
-        items: inOrder(left, question),
-        totalCount: String(total),
-        pages: Math.max(1, Math.ceil(total / size)),
-      }
-    },
+    without: ({ items, ...answer }, question) =>
+      withoutRoles(
+        { ...answer, items: inOrder(items, question) },
+        question,
+        /^(?:apk|libraries\.\w+)\.pull |^mcp\.tool_user /,
+      ),
   },
 ]
 
@@ -76,6 +71,11 @@ export const changes: readonly Change[] = [
     ...change,
     about: (...asked: Parameters<Change['about']>) => first.includes(asked[2]) && change.about(...asked),
   })),
+  {
+    why: 'there is a built-in role for auditors',
+    about: (question, section) => section === 'lists' && question.includes('/iam/v2/roles'),
+    without: (answer, question) => withoutRoles(answer, question, /^auditor 81fc16$/),
+  },
   {
     why: 'stored deliveries that are pending have a quota',
     about: (question) => question.includes('/iam/v2/quotas/'),
@@ -108,6 +108,15 @@ export const changes: readonly Change[] = [
     }),
   },
 ]
+
+type RoleList = { items: readonly string[]; totalCount: string; pages: number }
+
+function withoutRoles({ items, totalCount, ...answer }: RoleList, question: string, added: RegExp): RoleList {
+  const left = items.filter((item) => !added.test(item))
+  const total = Number(totalCount) - (items.length - left.length)
+  const size = Number(/page_size=(\d+)/.exec(question)?.[1] ?? 50)
+  return { ...answer, items: left, totalCount: String(total), pages: Math.max(1, Math.ceil(total / size)) }
+}
 
 function inOrder(items: readonly string[], question: string): readonly string[] {
   return question.includes('order_by=updated_at') ? items.toSorted() : items

@@ -97,6 +97,9 @@ const consoleViewer = [
   'advisories.list',
   'registry.deployments.list',
 ]
+/** Capabilities that the contract does not have. Only roles of our own list them. */
+const ownCapabilities = ['audit.list', 'registry.rules.list']
+const auditor = [...consoleViewer, ...ownCapabilities]
 const viewer = [...consoleViewer, ...unserved.viewer, 'repo.blobs.get', 'apk.blobs.get', 'terms.list']
 const editor = [...viewer, ...unserved.editor, ...changes('subscriptions'), ...changes('repo')]
 const owner = [
@@ -152,7 +155,7 @@ export const ownerRole = role('4e13a874c5dfc25fa6c8f963f7172906b675d5eb', 'owner
 export const operatorRole = role(
   '0d0fcd23ba11ba9ae9af494459be5c9872701241',
   'operator',
-  [...capabilities.values()].map((capability) => capability.name),
+  [...capabilities.values()].map(({ name }) => name).filter((name) => !ownCapabilities.includes(name)),
   'Runs the server; only the operator can bind it',
 )
 
@@ -160,7 +163,7 @@ export const operatorRole = role(
  * Version of the built-in roles. It must be increased with each change of a role. An older server that shares the database then
  * keeps the newer roles.
  */
-export const builtInVersion = 1
+export const builtInVersion = 2
 
 export const builtInRoles: readonly BuiltInRole[] = [
   ownerRole,
@@ -172,6 +175,12 @@ export const builtInRoles: readonly BuiltInRole[] = [
   ),
   role('fb8cf4f24fcd591a8e895de6931ca2bca2198e6b', 'viewer', viewer, 'Reads everything and pulls'),
   role('9d1801bc4fc175ad7d7d40cc163260e49b3c4de3', 'console_viewer', consoleViewer, 'Reads everything but content'),
+  role(
+    '3e09d9f59d6176e9c758b6f72d6cd762a781fc16',
+    'auditor',
+    auditor,
+    'Reads everything but content, and also policies and the audit log',
+  ),
   role('902b87b2d467e207feddc9515e32fd39b33f05eb', 'registry.pull', registryPull, 'Pulls images'),
   role('1d170348733a558be7e883527d0d7e4c60e3ce20', 'registry.push', registryPush, 'Pushes and pulls images'),
   role(

@@ -70,4 +70,15 @@ export function maskOf(numbers: Iterable<number>): bigint {
   return mask
 }
 
+/** Capabilities to read that a capability to change includes. Callers with the second one need not hold the first one. */
+const included: readonly { by: bigint; mask: bigint }[] = [
+  ['audit.list', 'role_bindings.update'],
+  ['registry.rules.list', 'registry.settings.update'],
+].map(([name, by]) => ({ by: maskOf([capabilityNumber(by!)]), mask: maskOf([capabilityNumber(name!)]) }))
+
+/** Adds the capabilities that are included in others. */
+export function withIncluded(mask: bigint): bigint {
+  return included.reduce((all, one) => ((mask & one.by) === 0n ? all : all | one.mask), mask)
+}
+
 export const everyCapability: bigint = maskOf(capabilities.keys())

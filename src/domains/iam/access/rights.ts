@@ -1,5 +1,5 @@
 import { isAtOrBelow, lineage, parentOf, top } from '#lib/uid.ts'
-import { capabilities, everyCapability } from './capabilities.ts'
+import { capabilities, everyCapability, withIncluded } from './capabilities.ts'
 import type { Grants, Rights } from './grants.model.ts'
 
 export type RightsInput = {
@@ -27,8 +27,8 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
     : new Map([...grants].filter(([scope]) => isAtOrBelow(scope, home) && isAtOrBelow(scope, within || top)))
 
   const covers = (scope: string, need: bigint): boolean =>
-    (unionAbove(held, scope) & need) === need &&
-    (narrowing === undefined || (unionAbove(narrowing, scope) & need) === need)
+    (withIncluded(unionAbove(held, scope)) & need) === need &&
+    (narrowing === undefined || (withIncluded(unionAbove(narrowing, scope)) & need) === need)
 
   return {
     holds: (node, numbers) => {

@@ -3,7 +3,7 @@ import type { Call } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import { operatorRole } from '../access/built-in-roles.ts'
-import { capabilities, capabilityNumber, maskOf } from '../access/capabilities.ts'
+import { capabilities, capabilityNumber, maskOf, withIncluded } from '../access/capabilities.ts'
 import { holdsByBindings } from '../roles/grants.ts'
 import {
   type Effect,
@@ -63,7 +63,7 @@ function effectOf(binding: { holds: boolean; accepted: boolean; scope: string; h
 
 function holds(held: string, wanted: readonly number[]): boolean {
   const need = maskOf(wanted)
-  return (maskOf(JSON.parse(held) as number[]) & need) === need
+  return (withIncluded(maskOf(JSON.parse(held) as number[])) & need) === need
 }
 
 /**

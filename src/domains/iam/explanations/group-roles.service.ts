@@ -2,7 +2,7 @@
 // sessions that were started with the provider, and only in the provider's organization.
 import type { Call } from '#app.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
-import { capabilityNumber, maskOf } from '../access/capabilities.ts'
+import { capabilityNumber, maskOf, withIncluded } from '../access/capabilities.ts'
 import { rolesByUid } from '../roles/roles.store.ts'
 import { pushedRoles } from '../scim/scim-groups.store.ts'
 import type { Session } from '../sessions/sessions.model.ts'
@@ -54,10 +54,10 @@ async function sentRoles({ app }: Call, sessions: readonly Session[], { capabili
   const roles = await rolesByUid(app.db, uids)
   const need = maskOf([capability])
   return sessions.flatMap(({ provider, granted, groupRoles }) => {
-    const grants = (scope: string) => ((granted.get(scope) ?? 0n) & need) === need
+    const grants = (scope: string) => (withIncluded(granted.get(scope) ?? 0n) & need) === need
     const known = groupRoles.map(({ scope, roleUid, externalGroupId }): Found => {
       const role = roles.get(roleUid)
-      const holds = grants(scope) && (maskOf(role?.capabilities ?? []) & need) === need
+      const holds = grants(scope) && (withIncluded(maskOf(role?.capabilities ?? [])) & need) === need
       return { externalGroupId, provider, provisioned: false, roleUid, roleName: role?.name ?? '', scope, holds }
     })
     // The capability is from a role that has lost it since the sign-in, or from a session that an earlier build started.
@@ -81,7 +81,7 @@ async function provisionedRoles({ app }: Call, sessions: readonly Session[], { c
   const found: Found[] = []
   for (const { provider, externalId } of people.values()) {
     for (const { capabilities, ...role } of await pushedRoles(app.db, provider, externalId)) {
-      const holds = (maskOf(JSON.parse(capabilities) as number[]) & need) === need
+      const holds = (withIncluded(maskOf(JSON.parse(capabilities) as number[])) & need) === need
       found.push({ ...role, provider, provisioned: true, holds })
     }
   }
