@@ -32,6 +32,7 @@ import type { SecretCipher } from './lib/crypto/secret-cipher.ts'
 import type { Logger } from './lib/log.ts'
 import type { Vendor } from './lib/naming/vendor.ts'
 import type { ClientRanges } from './lib/net/client-ranges.ts'
+import type { Dns } from './lib/net/dns.ts'
 import type { Limits } from './lib/net/limits.ts'
 import type { Outgoing } from './lib/net/outgoing.ts'
 import type { Resource } from './lib/resource.ts'
@@ -72,6 +73,8 @@ export type Ground = {
   threadTime: ThreadTime
   /** Client for servers that users have named. No other client may send requests to them. */
   outgoing: Outgoing
+  /** Looks up DNS records that verify domains. Tests replace it. */
+  dns: Dns
   /** Creates a token for a scanner. The token can only pull from one repository, and is valid for ten minutes. */
   scannerToken(pull: ScannerPull): Promise<string>
   /** Discovery documents of sign-in providers, cached. */

@@ -28,6 +28,7 @@ import { createBuffers } from './lib/buffers.ts'
 import { AppError } from './lib/errors.ts'
 import { createLogger, type Logger } from './lib/log.ts'
 import { clientRanges } from './lib/net/client-ranges.ts'
+import { createDns } from './lib/net/dns.ts'
 import { createLimits, type LimitKind } from './lib/net/limits.ts'
 import { createOutgoing, type Outgoing } from './lib/net/outgoing.ts'
 import { allowedAddresses, allPrivateAddresses } from './lib/net/private-addresses.ts'
@@ -87,7 +88,7 @@ async function openGround(
   const toClouds = createOutgoing({ allowed: allPrivateAddresses, allowHttp: config.allowInsecureIssuers })
   return {
     ...{ config, version, vendor: vendorOf(config), log, metrics, db, resources, cipher, keyring, tracer },
-    ...{ clock, monotonic, skew, fleet, outgoing },
+    ...{ clock, monotonic, skew, fleet, outgoing, dns: createDns() },
     ...store,
     ...openBudgets(config, metrics, opening, monotonic),
     failures: opening.adopt(createFailureLog(log, isAway), (open) => open.close()),

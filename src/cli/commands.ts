@@ -31,6 +31,7 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   'access-requests': async () => (await import('./iam/access-requests.ts')).accessRequests,
   'identity-providers': async () => (await import('./iam/identity-providers.ts')).providerCommands,
   'identity-providers group-mappings': async () => (await import('./iam/group-mappings.ts')).mappingCommands,
+  'identity-providers domains': async () => (await import('./iam/email-domains.ts')).emailDomainCommands,
   'identity-providers scim': async () => (await import('./iam/scim.ts')).scim,
   'cloud-accounts': async () => (await import('./iam/associations.ts')).associationCommands,
   'identities explain': async () => (await import('./iam/explain.ts')).explain,

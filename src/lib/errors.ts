@@ -107,6 +107,8 @@ export const violationTypes = {
   BUILT_IN: 'built-in roles cannot be changed',
   CONTENT_KEPT: 'a retention policy, a hold or an immutable tag prevents the deletion',
   CUSTOM_ASSEMBLY_DISABLED: 'custom assembly is not enabled for the repository',
+  DNS_RECORD_MISSING: 'DNS has no record that verifies the domain',
+  DOMAIN_VERIFIED_ELSEWHERE: 'another organization has verified the domain',
   EVENT_NOT_KEPT: 'the event of the delivery is no longer stored, so it cannot be sent again',
   IMAGE_TOO_LARGE: 'the image has more manifests or a larger SBOM than one request reads',
   LAST_OWNER: 'the organization would have no owner any more',

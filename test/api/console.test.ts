@@ -129,8 +129,7 @@ test('a page of another origin cannot send requests with the session of a user',
   const browser = openBrowser()
   await scene.enter(browser)
   const { code } = (await scene.pinfold.seed.invite(scene.org.uid, roleUids.owner)) as { code: string }
-  await browser.submit(`${url}/ui/invite`, { code })
-  await scene.enter(browser)
+  await scene.accept(browser, code)
   const make = (headers: Record<string, string>) =>
     browser.ask(`${url}/ui/api/iam/v2/groups/${scene.org.uid}`, {
       method: 'POST',
@@ -159,8 +158,7 @@ test('refuses forged writes with the cookie of a viewer', async () => {
   scene.somebody()
   const { code } = (await seed.invite(scene.org.uid, roleUids.viewer)) as { code: string }
   const browser = openBrowser()
-  await browser.submit(`${url}/ui/invite`, { code })
-  await scene.enter(browser)
+  await scene.accept(browser, code)
   const seen = await browser.ask(`${url}/ui/api/iam/v2/groups?uidp.inRoot=true`, { headers: own })
   assert.equal(JSON.parse(seen.text).groups[0].uid, scene.org.uid)
   const at = scene.org.uid
@@ -190,8 +188,7 @@ test('refuses each write of the contract that a viewer has no permission for, wi
   scene.somebody()
   const { code } = (await seed.invite(scene.org.uid, roleUids.viewer)) as { code: string }
   const browser = openBrowser()
-  await browser.submit(`${url}/ui/invite`, { code })
-  await scene.enter(browser)
+  await scene.accept(browser, code)
   const held = builtInRoles.find(({ name }) => name === 'viewer')!.capabilities
   const writes = buildEndpoints(services).flatMap(({ desc }) => {
     const { mode } = getOption(desc, iam)

@@ -62,7 +62,7 @@ test('an invitation shows its code only once, and its role always', async () => 
   assert.deepEqual(created.role.capabilities, role.capabilities)
 
   const read = ok(await viewer.get(`${base}/${created.uid}`))
-  assert.deepEqual(read, { ...created, code: '' })
+  assert.deepEqual(read, { ...created, code: '', link: '' })
   const listed = ok(await viewer.get(`${base}?key_id=${created.keyId}`))
   assert.deepEqual([listed.groupInvites, listed.totalCount], [[read], '1'])
   assert.equal((await owner.patch(`${base}/${created.uid}`, {})).status, 405)

@@ -297,7 +297,7 @@ test('a sign-in sends the code of an invitation outside of the URL', async () =>
   assert.equal((await browser.submit(`${pinfold.url}/ui/invite`, { code: 'no code!' })).status, 400)
   const next = await browser.submit(`${pinfold.url}/ui/invite`, { code })
   assert.doesNotMatch(next.url + next.text, new RegExp(code.slice(0, 40)))
-  assert.equal((await scene.enter(browser)).status, 200)
+  assert.equal((await scene.accept(browser, code)).status, 200)
   const { roleBindings } = ok(await pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`))
   assert.deepEqual(roleBindings.map((one: Json) => one.role.name).sort(), ['editor', 'viewer'])
   assert.equal(browser.cookies(pinfold.url).has('pinfold-invite'), false)

@@ -87,12 +87,11 @@ test('the guide on people works as written', async () => {
   const invited = await shell.paste(invite!)
   assert.match(invited.stdout, /^role +viewer$[\s\S]*^email +dana@example\.com$[\s\S]*^single use +yes$/m)
 
-  const [, path] = /enters it at `https:\/\/registry\.example\.com([^`]+)`/.exec(text)!
-  const [, code] = /^code +(\S+)$/m.exec(invited.stdout)!
+  assert.match(text, /`https:\/\/registry\.example\.com\/ui\/invite#…`/)
+  const [, key] = new RegExp(`^link +${pinfold.url}/ui/invite#(\\S+)$`, 'm').exec(invited.stdout)!
   scene.company.become('dana', { email: 'dana@example.com', email_verified: true, name: 'Dana' })
   const dana = openBrowser()
-  await dana.submit(`${pinfold.url}${path}`, { code: code! })
-  assert.equal((await scene.enter(dana, 'company')).status, 200)
+  assert.equal((await scene.accept(dana, key!, 'The company')).status, 200)
   assert.match((await shell.paste('pinfold members list --in acme')).stdout, /Dana/)
 
   const owner = async (org: string) => {

@@ -302,9 +302,10 @@ test('without a browser, and with --device, login shows a code to enter elsewher
 test('--org-name and --headless work like --org and --device', async () => {
   using me = user()
   const { url } = scene.pinfold
-  for (const args of [
-    ['--org', 'acme.example', '--device'],
-    ['--org-name', 'acme.example', '--headless'],
+  for (const [org, ...args] of [
+    ['acme.example', '--org', 'acme.example', '--device'],
+    ['%40acme.example', '--org', 'ada@acme.example', '--device'],
+    ['acme.example', '--org-name', 'acme.example', '--headless'],
   ]) {
     const signingIn = me.start('login', ...args)
     assert.equal(await signingIn.says(/Go to (\S+) and enter/), `${url}/ui/device`)
@@ -313,7 +314,7 @@ test('--org-name and --headless work like --org and --device', async () => {
     await scene.enter(browser)
     await browser.submit(`${url}/ui/device/confirm`, { code, answer: 'refuse' })
     const { code: ended, stderr } = await signingIn.done
-    assert.deepEqual([ended, /\?org=acme\.example&/.test(stderr)], [77, true], args.join(' '))
+    assert.deepEqual([ended, stderr.includes(`?org=${org}&`)], [77, true], args.join(' '))
   }
   for (const invite of ['--invite', '--invite-code']) {
     const { code, stderr } = await me.command('login', '--headless', invite, 'x')

@@ -13,7 +13,7 @@ const watched = { complaints: [] as string[], foreign: [] as string[] }
 
 /** Signs in with the form, by the name of the organization. */
 async function signIn(page: Page): Promise<void> {
-  await page.getByLabel(/Name of your organization/).fill('acme.example')
+  await page.getByLabel(/name of your organization/).fill('acme.example')
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByRole('link', { name: /of acme\.example$/ }).click()
 }
@@ -75,11 +75,12 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await page.getByRole('link', { name: 'Sign in with The company' }).click()
     await titled(page, 'Sign-in failed')
     await audit(page)
-    await page.getByRole('link', { name: 'Use an invitation code' }).click()
+    await page.getByRole('link', { name: 'Use an invitation' }).click()
     await page.getByLabel('Code').fill(code)
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.getByRole('link', { name: 'Sign in with The company' }).click()
-    await titled(page, 'Home')
+    await audit(page)
+    await page.getByRole('link', { name: 'Join: sign in with The company' }).click()
+    await titled(page, 'acme.example')
     const { body } = await scene.pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)
     expect(
       (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),

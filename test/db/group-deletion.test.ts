@@ -51,6 +51,7 @@ test('deletes the rows that belong to a group together with the group', async ()
   const plant: Record<string, (group: string) => Promise<unknown>> = {
     role_bindings: (where) => seed.binding(where, '0'.repeat(40), roleUids.viewer),
     group_invites: (where) => seed.invite(where, roleUids.viewer),
+    email_domains: (where) => operator.post(`/control/v1/emailDomains/${where}`, { domain: 'acme.example' }),
     push_tokens: (where) => operator.post(`/control/v1/pushTokens/${where}`, { name: 'laptop' }),
     access_requests: async (where) => {
       const { uid: identityUid } = await seed.person()

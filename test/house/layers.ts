@@ -18,6 +18,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'sessions',
     'push-tokens',
     'invites',
+    'email-domains',
     'identity-providers',
     'scim',
     'sign-in',

@@ -2,6 +2,7 @@
 // `$name` is the uid of what the call of that name answered, `$name.member` a member of the answer.
 
 import type { Json } from '../support/pinfold.ts'
+import { accessCalls } from './access-calls.ts'
 import { gateCalls } from './gate-calls.ts'
 import { retentionCalls } from './retention-calls.ts'
 import { signerCalls } from './signer-calls.ts'
@@ -265,11 +266,7 @@ export const changes: readonly Call[] = [
   ['control.events.v1.DeliveriesService/ResumeSubscription', { uid: '$subscription' }],
   ['control.events.v1.DeliveriesService/RotateSubscriptionSecret', { uid: '$subscription', overlap: '3600s' }],
   ['control.iam.v1.SessionsService/CreateConsoleCode', {}],
-  [
-    'control.iam.v1.PushTokensService/CreatePushToken',
-    { group: '$org', name: 'laptop', push: true, ttl: '2592000s' },
-    'pushToken',
-  ],
+  ...accessCalls,
   ['iam.v2.GroupsService/RequestGroupAccess', { groupUid: '$company' }, undefined, 'newcomer'],
   ['control.iam.v1.AccessRequestsService/ApproveAccessRequest', { uid: '$request', roleUid: '$viewer' }],
   ['iam.Groups/RequestGroupAccess', { groupId: '$company' }, undefined, 'newcomer1'],
@@ -321,6 +318,7 @@ export const reads: readonly Call[] = [
   ['iam.Groups/CheckEligibility', {}, undefined, 'newcomer'],
   ['control.iam.v1.AccessRequestsService/ListAccessRequests', { organization: '$company' }],
   ['control.iam.v1.SessionsService/ListOrganizationSessions', { organization: '$org' }],
+  ['control.iam.v1.EmailDomainsService/ListEmailDomains', { organization: '$org' }],
   ['control.iam.v1.PushTokensService/ListPushTokens', {}],
   ['control.iam.v1.PushTokensService/ListGroupPushTokens', { group: '$org' }],
   ['iam.v2.IdentityProvidersService/GetIdentityProvider', { uid: '$provider' }],
@@ -549,6 +547,7 @@ export const reads: readonly Call[] = [
 /** Calls that delete and revoke. */
 export const deletions: readonly Call[] = [
   ['control.iam.v1.AccessRequestsService/RefuseAccessRequest', { uid: '$request2' }],
+  ['control.iam.v1.EmailDomainsService/DeleteEmailDomain', { uid: '$emailDomain' }],
   ['control.iam.v1.PushTokensService/RevokePushToken', { uid: '$pushToken1' }],
   ['control.iam.v1.PushTokensService/RevokeGroupPushToken', { group: '$org', pushTokenUid: '$pushToken2' }],
   ['control.iam.v1.PendingBindingsService/AcceptPendingBinding', { uid: '$pending' }, undefined, 'person'],

@@ -221,6 +221,8 @@ function stable(text: string, world: World): string {
     .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'https://issuer.example.com')
     .replaceAll(/127\.0\.0\.1(?::\d+)?/g, '203.0.113.7')
     .replaceAll(/\bpt-[2-9b-z]{8}\b/g, 'pt-7k3mq9xw')
+    .replaceAll(/(?<=\/ui\/invite#)[\w-]{43}/g, 'key')
+    .replaceAll(/(?<=pinfold-verification=)[0-9a-f]{32}/g, '0f1e2d3c4b5a69788796a5b4c3d2e1f0')
     .replaceAll(/eyJ[\w-]{8,}\.[\w-]+\.[\w-]+/g, 'eyJhbGciOiJFUzI1NiIs…')
     .replaceAll(/(?<![0-9a-f:])[0-9a-f]{40}(?![0-9a-f])/g, standIn('root', 40))
     .replaceAll(/(?<=\/)[0-9a-f]{16}(?![0-9a-f])/g, standIn('node', 16))

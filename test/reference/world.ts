@@ -1,6 +1,7 @@
 // The server that the calls of the reference are made at, with what no call can make: images, people and a sink.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from '#db/sql.ts'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
@@ -50,6 +51,11 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
   )
   const reader = await startWorkers(registry.app, { jobs: [readImages] })
   stack.defer(() => reader.close())
+  // The DNS record of each email domain exists.
+  registry.app.dns.resolveTxt = async () => {
+    const rows = await registry.app.db.all<{ token: string }>(sql`SELECT token FROM email_domains`)
+    return rows.map(({ token }) => [`pinfold-verification=${token}`])
+  }
   const { seed, operator, pusher } = registry
   const org = registry.org.uid as string
   const app = await seed.repo(org, { name: 'app' })

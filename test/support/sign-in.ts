@@ -78,6 +78,11 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
     /** Signs in through the pages, and returns the last page. */
     enter: (browser: Browser, idpId: string = idp.uid, to = '/ui/', more: Json = {}): Promise<Shown> =>
       browser.go(`${url}/ui/signin/start?${new URLSearchParams({ idp: idpId, return: to, ...more })}`),
+    /** Opens an invitation by its code or link key, accepts it with a provider, and returns the last page. */
+    async accept(browser: Browser, code: string, label: string = idp.name): Promise<Shown> {
+      const shown = await browser.submit(`${url}/ui/invite`, { code })
+      return browser.go(new URL(linkOf(shown, `Join: sign in with ${label}`), url).href)
+    },
     async [Symbol.asyncDispose]() {
       await pinfold[Symbol.asyncDispose]()
       await company[Symbol.asyncDispose]()

@@ -77,6 +77,11 @@ export const changes: readonly Change[] = [
     without: (answer, question) => withoutRoles(answer, question, /^auditor 81fc16$/),
   },
   {
+    why: 'the creation of an invitation answers with its link, and other answers have an empty one',
+    about: (question, section) => section === 'resources' && question.includes('/iam/v2/groupInvites/'),
+    without: ({ link, ...invite }) => (link === '' ? invite : { link, ...invite }),
+  },
+  {
     why: 'stored deliveries that are pending have a quota',
     about: (question) => question.includes('/iam/v2/quotas/'),
     without: ({ quotas, ...answer }) => ({

@@ -1,5 +1,5 @@
-// / and /ui/: pages for people. Sign-in pages are plain HTML without a script. All other paths below /ui/ belong to the console.
-// Only these pages accept session cookies.
+// / and /ui/: pages for people. Sign-in pages are plain HTML, and two of them have a script of one line. All other paths below
+// /ui/ belong to the console. Only these pages accept session cookies.
 import type { Edge } from '#edge/arrival.ts'
 import { nobody } from '#edge/caller.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
@@ -16,8 +16,9 @@ import {
   headlessPath,
   takeDeviceCode,
 } from './device.ts'
-import { enter, enterPage, invitePage, signInPage, startPage, takeInvite } from './entrances.ts'
+import { enter, enterPage, signInPage, startPage, takeOrganization } from './entrances.ts'
 import { homePage } from './home.ts'
+import { invitePage, takeInvite } from './invitations.ts'
 import { isAtUrl, send, sendOn } from './page.ts'
 import { refusePage } from './sign-in-entry-point.ts'
 
@@ -28,6 +29,7 @@ type Open = (arrival: HttpArrival) => void | Promise<void>
 const open: Record<string, Open> = {
   'GET /': homePage,
   'GET /ui/signin': signInPage,
+  'POST /ui/signin': takeOrganization,
   'GET /ui/signin/start': startPage,
   'GET /ui/enter': enterPage,
   'POST /ui/enter': enter,

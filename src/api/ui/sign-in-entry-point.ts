@@ -257,7 +257,7 @@ function sendFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void
   }
   const again = new URLSearchParams({ return: asked.to })
   const body = html`<p role="alert">${sentenceOf(known.message)}</p>
-${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">Use an invitation code</a></p>`}
+${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">Use an invitation</a></p>`}
 <p>Request ID: ${arrival.requestId}</p>
 <p><a class="button" href="/ui/signin?${again.toString()}">Try again</a></p>`
   sendPage(arrival, { title: 'Sign-in failed', body, status: known.http })

@@ -61,12 +61,18 @@ Docker signs in after "pinfold docker configure".`,
   options: [
     { flags: '--headless, --device', summary: 'Sign in with a code in a browser on another machine' },
     { flags: '--browser', summary: 'Sign in with a browser on this machine, even if none is found' },
-    { flags: '--org-name, --org <name>', summary: 'Organization whose identity provider you sign in with' },
+    {
+      flags: '--org-name, --org <name>',
+      summary: 'Organization whose identity provider you sign in with: its name, or your work email',
+    },
     {
       flags: '--identity-provider <id>',
       summary: 'Identity provider: uid for one of an organization, name for one of the server',
     },
-    { flags: '--invite-code, --invite <code>', summary: 'Code of an invitation, to accept it when you sign in' },
+    {
+      flags: '--invite-code, --invite <code>',
+      summary: 'Link or code of an invitation, to accept it when you sign in',
+    },
     { flags: '--identity-token <file>', summary: 'File with the token of a workload; - for standard input' },
     ...sessionOptions,
     audienceOption,

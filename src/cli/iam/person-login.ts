@@ -20,7 +20,8 @@ export type Tokens = { accessToken: string; idToken: string; refreshToken: strin
 export async function signInPerson(terminal: Terminal, api: string, options: Options): Promise<Tokens> {
   const named = namedProvider(options)
   const config = await discover(api)
-  const invite = typeof options.invite === 'string' ? options.invite : ''
+  // The code of a link is its fragment.
+  const invite = typeof options.invite === 'string' ? options.invite.replace(/^.*#/, '') : ''
   const byCode = options.device === true || !(options.browser === true || hasBrowser(terminal))
   if (!byCode) return byBrowser(terminal, config, { ...named, ...(invite && { invite }) })
   if (invite !== '') {
@@ -35,11 +36,14 @@ function namedProvider({ org, identityProvider }: Options): Record<string, strin
   if (org !== undefined && identityProvider !== undefined) {
     throw usageError('--org and --identity-provider cannot be combined; give one of them')
   }
-  if (org !== undefined) return { idp_id: String(org) }
+  if (org !== undefined) return { idp_id: organizationOf(org) }
   if (identityProvider === undefined) return {}
   const id = String(identityProvider)
   return isUid(id) ? { idp_id: id } : { connection: id }
 }
+
+/** Name or email domain of an organization. Only the `@` and the domain of an email address become part of a URL. */
+const organizationOf = (org: Options[string]): string => String(org).replace(/^.*@/, '@')
 
 async function discover(api: string): Promise<oidc.Configuration> {
   const url = new URL(api)
@@ -144,7 +148,7 @@ async function byDevice(
 ): Promise<Tokens> {
   try {
     const device = await oidc.initiateDeviceAuthorization(config, { scope })
-    const name = org ?? identityProvider
+    const name = org === undefined ? identityProvider : organizationOf(org)
     const query = new URLSearchParams({ org: String(name), return: '/ui/device' })
     const code = device.user_code.replace(/^(.{4})(.{4})$/, '$1-$2')
     if (name !== undefined) terminal.say(`Sign in at ${api}/ui/signin?${query.toString()}`)

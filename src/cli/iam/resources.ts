@@ -226,6 +226,7 @@ export const invites: Resource<Invite> = {
     EXPIRES: ({ expirationTime }) => expirationTime,
   },
   more: {
+    LINK: ({ link }) => link,
     CODE: ({ code }) => code,
     UID: ({ uid }) => uid,
     'SINGLE USE': ({ singleUse }) => (singleUse ? 'yes' : ''),

@@ -98,6 +98,7 @@ import { migration as scimGroups } from './0149-expand-scim-groups.ts'
 import { migration as imagesWithoutPackages } from './0150-expand-images-without-packages.ts'
 import { migration as listOrders } from './0151-expand-list-orders.ts'
 import { migration as sessionGroupRoles } from './0152-expand-session-group-roles.ts'
+import { migration as emailDomains } from './0153-expand-email-domains.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -200,4 +201,5 @@ export const migrations: readonly Migration[] = [
   imagesWithoutPackages,
   listOrders,
   sessionGroupRoles,
+  emailDomains,
 ]

@@ -2,6 +2,7 @@ import type { Domain } from '#domain.ts'
 import { AccessService } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import { AccessRequestsService } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import { ClaimChecksService } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
+import { EmailDomainsService } from '#gen/pinfold/control/iam/v1/email_domains_pb.ts'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import { ProviderDiscoveryService } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
 import { PushTokensService } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
@@ -31,6 +32,7 @@ import { groupAccessV1 } from './access-requests/access-requests.v1.ts'
 import { groupAccess } from './access-requests/access-requests.v2.ts'
 import { accountAssociationEventsV1, accountAssociationsV1 } from './accounts/account-associations.v1.ts'
 import { accountAssociationEvents, accountAssociations } from './accounts/account-associations.v2.ts'
+import { emailDomainEvents, emailDomains } from './email-domains/email-domains.control.ts'
 import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
@@ -85,6 +87,7 @@ export const iam: Domain = {
     { desc: PendingBindingsService, handlers: pendingBindings },
     { desc: IdentityProvidersService, handlers: identityProviders },
     { desc: ProviderDiscoveryService, handlers: providerDiscovery },
+    { desc: EmailDomainsService, handlers: emailDomains },
     { desc: ExternalGroupRoleMappingsService, handlers: externalGroupRoleMappings },
     { desc: GroupInvitesService, handlers: groupInvites },
     { desc: AccountAssociationsService, handlers: accountAssociations },
@@ -118,6 +121,7 @@ export const iam: Domain = {
     ...sessionEvents,
     ...pushTokenEvents,
     ...scimEvents,
+    ...emailDomainEvents,
     ...groupEventsV1,
     ...roleEventsV1,
     ...identityEventsV1,

@@ -1,6 +1,7 @@
 import type { Resource } from '#lib/resource.ts'
 import { accessRequestType } from './access-requests/access-requests.model.ts'
 import { accountAssociationType } from './accounts/account-associations.model.ts'
+import { emailDomainType } from './email-domains/email-domains.model.ts'
 import { groupType } from './groups/groups.model.ts'
 import { identityType } from './identities/identities.model.ts'
 import { groupMappingType } from './identity-providers/external-group-role-mappings.model.ts'
@@ -101,6 +102,7 @@ export const resources: readonly Resource[] = [
     groupDeletion: 'apart',
     clears: { sessions: ['insert', 'update', 'delete'] },
   },
+  { type: emailDomainType, table: 'email_domains', kinds: [], uid: 'none', groupDeletion: 'goes' },
   { type: accessRequestType, table: 'access_requests', kinds: [], uid: 'none', groupDeletion: 'goes' },
   { type: termsAcceptanceType, table: 'terms_acceptances', kinds: [], uid: 'none', groupDeletion: 'goes' },
 ]

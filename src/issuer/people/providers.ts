@@ -1,7 +1,12 @@
 // Sign-in providers, from the settings and of organizations.
 import { readFile } from 'node:fs/promises'
 import type { App } from '#app.ts'
-import { findForSignIn, findProviderOfVerified } from '#domains/iam/identity-providers/identity-providers.service.ts'
+import {
+  findForSignIn,
+  findProviderOfVerified,
+  providersOf,
+  providersOfNamed,
+} from '#domains/iam/identity-providers/identity-providers.service.ts'
 import { AppError } from '#lib/errors.ts'
 import { isUid, parentOf, rootOf } from '#lib/uid.ts'
 
@@ -26,16 +31,42 @@ export function offered({ config }: Pick<App, 'config'>): { id: string; label: s
   return config.oidcProviders.flatMap(({ name, label }) => (name && label ? [{ id: name, label }] : []))
 }
 
+/** Provider of an organization, as the sign-in page offers it. */
+export type OrganizationProvider = { id: string; label: string; organization: string }
+
+/** Providers of an organization, the oldest first. */
+export async function providersOfOrganization(app: App, organization: string): Promise<OrganizationProvider[]> {
+  return (await providersOf(app.db, organization)).map(toOrganizationProvider)
+}
+
+/**
+ * Providers that a person can mean: of the organization with this name or with this verified email domain, or the provider with
+ * this uid. An email address counts as its domain.
+ */
+export async function findOrganizationProviders(app: App, text: string): Promise<OrganizationProvider[]> {
+  if (!isUid(text)) return (await providersOfNamed(app.db, text)).map(toOrganizationProvider)
+  return (await providersOf(app.db, rootOf(text))).filter(({ uid }) => uid === text).map(toOrganizationProvider)
+}
+
+const toOrganizationProvider = ({ uid, name, organization }: Awaited<ReturnType<typeof providersOf>>[number]) => ({
+  id: uid,
+  label: name,
+  organization,
+})
+
 /** Provider with this uid, or in the settings with this name. Undefined if there is none. */
 export async function findSignInProvider(app: App, id: string): Promise<SignInProvider | undefined> {
   return isUid(id) ? findOfOrganization(app, id) : findInSettings(app, id)
 }
 
-/** Provider for the parameter `idp_id`, which is the uid of a provider or the name of a verified organization. */
+/**
+ * Provider for the parameter `idp_id`: the uid of a provider, the name of an organization, or a verified email domain. If an
+ * organization has several providers, it is the oldest one.
+ */
 export async function findByIdpId(app: App, idpId: string): Promise<SignInProvider | undefined> {
   if (isUid(idpId)) return findOfOrganization(app, idpId)
-  const uid = await findProviderOfVerified(app.db, idpId)
-  return uid === undefined ? undefined : findOfOrganization(app, uid)
+  const [oldest] = await providersOfNamed(app.db, idpId)
+  return oldest && findOfOrganization(app, oldest.uid)
 }
 
 /** True if the organization of this name is verified and has a provider. */

@@ -7,6 +7,7 @@ import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { isUid, newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { requireRecentSignIn } from '../access/requirements.ts'
+import { organizationOfDomain } from '../email-domains/email-domains.service.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
 import { isIssuerUrl } from '../identities/relationships.ts'
@@ -57,6 +58,26 @@ export async function findForSignIn(
   const secret = sealed.length === 0 ? undefined : cipher.decrypt(secretPurpose, sealed)
   const externalIdClaim = provider.oidc.correlationRule === subjectRule ? 'sub' : 'oid'
   return { provider, secret: secret?.toString() ?? '', externalIdClaim }
+}
+
+/** Providers of an organization. */
+export async function providersOf(reader: Reader, organization: string): Promise<store.NamedProvider[]> {
+  return store.providersOf(reader, organization)
+}
+
+/**
+ * Providers of the organization that a person names: by its name, by an email address, or by a verified email domain. Empty if
+ * there is no such organization, or if it has no provider. Anybody can create an organization whose name is the domain of another
+ * company. So an email address never counts as a name. A verified domain means the organization that has verified it, even if it
+ * is also a name. Only an organization whose name the operator has verified comes first.
+ */
+export async function providersOfNamed(reader: Reader, text: string): Promise<store.NamedProvider[]> {
+  const domain = text.slice(text.lastIndexOf('@') + 1)
+  const byName = domain === text && text.length <= maxNameLength ? await store.providersOfNamed(reader, text) : []
+  if (byName.some(({ verified }) => verified === 1)) return byName
+  const organization = await organizationOfDomain(reader, domain)
+  const byDomain = organization === undefined ? [] : await store.providersOf(reader, organization)
+  return byDomain.length > 0 ? byDomain : byName
 }
 
 /** Uid of the provider of the verified organization with this name. If there are several, it is the oldest one. */

@@ -64,6 +64,24 @@ export async function setDiscovery(tx: Tx, { uid, updateTime }: IdentityProvider
     UPDATE identity_providers SET discovery = ${discoveryText(discovery)} WHERE uid = ${uid} AND update_time = ${updateTime}`)
 }
 
+/** Provider with the name of its organization. `verified` is 1 if the operator has verified the organization. */
+export type NamedProvider = { uid: string; name: string; organization: string; verified: number }
+
+/** Up to 20 providers of the organization with this name, the oldest first. */
+export async function providersOfNamed(reader: Reader, name: string): Promise<NamedProvider[]> {
+  return reader.all(sql`${named} WHERE g.parent_uid = ${top} AND g.name = ${name} ${oldest}`)
+}
+
+/** Up to 20 providers of the organization with this uid, the oldest first. */
+export async function providersOf(reader: Reader, organization: string): Promise<NamedProvider[]> {
+  return reader.all(sql`${named} WHERE g.uid = ${organization} ${oldest}`)
+}
+
+const named = sql`
+  SELECT t.uid, t.name, g.name AS organization, g.verified
+    FROM groups g JOIN identity_providers t ON t.parent_uid = g.uid`
+const oldest = sql`ORDER BY t.create_time, t.uid LIMIT 20`
+
 /** Uid of the oldest provider of the verified organization with this name. */
 export async function providerOfVerified(reader: Reader, name: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`

@@ -44,8 +44,8 @@ export async function listGroupInvites(
   return { ...listed, items: listed.items.map(withoutUnknown) }
 }
 
-/** Invitation with its code. The code is not stored and not part of events. */
-export type Offer = { invite: HydratedInvite; code: string }
+/** Invitation with its code and the key of its link. Both are not stored and not part of events. */
+export type Offer = { invite: HydratedInvite; code: string; linkKey: string }
 
 /** Creates an invitation. Throws PERMISSION_DENIED unless the caller holds all capabilities of the role. */
 export async function createGroupInvite(call: Call, parent: string, input: NewInvite): Promise<Offer> {
@@ -86,7 +86,7 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   const expires = Date.parse(call.now) + (input.life ?? 0)
   const jti = uid.slice(uid.lastIndexOf('/') + 1)
   const says = { grp: parent, role: roleUid, exp: Math.ceil(expires / 1000), jti }
-  const { code, keyId, publicKey } = writeInviteCode(says)
+  const { code, linkKey, keyId, publicKey } = writeInviteCode(says)
   const expirationTime = new Date(expires).toISOString()
   const made = { createdBy: call.caller.operator ? '' : call.caller.uid, createTime: call.now }
   const created: GroupInvite = { uid, roleUid, email, expirationTime, singleUse, keyId, ...made }
@@ -97,7 +97,7 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
   await store.insertInvite(tx, created, publicKey)
   await emit(tx, call, 'iam.group_invite.created', { subject: uid, resource: toInviteResource(created) })
-  return { invite: withoutUnknown((await store.findInvite(tx, uid))!), code }
+  return { invite: withoutUnknown((await store.findInvite(tx, uid))!), code, linkKey }
 }
 
 /** Deletes an invitation. Its code is invalid from then on. */

@@ -4,7 +4,7 @@ import {
   GroupInvitesService,
   type GroupInvite as InviteMessage,
 } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
-import { creating, deleting, getting, listing } from '#lib/contract/handlers.ts'
+import { deleting, getting, listing } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { milliseconds } from '#lib/wire.ts'
@@ -24,7 +24,10 @@ export const groupInvites: Handlers<typeof GroupInvitesService> = {
     service.listGroupInvites,
     toMessage,
   ),
-  createGroupInvite: creating(['parent', 'groupInvite'], fromMessage, service.createGroupInvite, toOffer),
+  async createGroupInvite(call, { parent, groupInvite }) {
+    const offer = await service.createGroupInvite(call, parent, fromMessage(groupInvite))
+    return toOffer(offer, `${call.url}${linkPath}#${offer.linkKey}`)
+  },
   deleteGroupInvite: deleting('uid', service.deleteGroupInvite),
 }
 
@@ -39,15 +42,18 @@ function fromMessage(message: InviteMessage | undefined): service.NewInvite {
 }
 
 function toMessage(invite: HydratedInvite): InviteMessage {
-  return toOffer({ invite, code: '' })
+  return toOffer({ invite, code: '' }, '')
 }
 
-/** Message of an invitation. Only the response to its creation contains the code. */
-function toOffer({ invite, code }: service.Offer): InviteMessage {
-  return toInvite({ ...invite, ttl: undefined, code, updateTime: invite.createTime })
+/** Path of the page that accepts an invitation. The key is in the fragment of the URL, which browsers do not send to servers. */
+const linkPath = '/ui/invite'
+
+/** Message of an invitation. Only the response to its creation contains the code and the link. */
+function toOffer({ invite, code }: Pick<service.Offer, 'invite' | 'code'>, link: string): InviteMessage {
+  return toInvite({ ...invite, ttl: undefined, code, link, updateTime: invite.createTime })
 }
 
 /** Event body with uid and expiry of the invitation. The recipient is left out. */
 function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
-  return toInvite({ uid, expirationTime, roleUid: '', email: '', singleUse: false, code: '', keyId: '' })
+  return toInvite({ uid, expirationTime, roleUid: '', email: '', singleUse: false, code: '', link: '', keyId: '' })
 }

@@ -12,7 +12,7 @@ import { holdsByBindings } from '../roles/grants.ts'
 import { insertBinding } from '../roles/role-bindings.store.ts'
 import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
-import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
+import { type InviteProof, isProvenBy, readInviteProof } from './invite-code.ts'
 
 /** New account and the group that the person joined. `group` is empty for none. */
 export type Registration = { identity: string; group: string }
@@ -34,11 +34,11 @@ export type Person = {
  * Throws PERMISSION_DENIED for a new person without a code, unless the settings have open sign-in.
  */
 export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
-  const code = readCode(codeText)
+  const proof = readProof(codeText)
   const uid = personUid(person.issuer, person.subject)
   const group = await call.app.db.tx(async (tx) => {
     const by = await vouchedBy(tx, uid)
-    if (by !== '' && !code && !call.app.config.allowSelfRegistration) {
+    if (by !== '' && !proof && !call.app.config.allowSelfRegistration) {
       throw refusedInvite(
         'INVITE_REQUIRED',
         'new users of this server need an invitation; ask a member of your organization for one',
@@ -47,7 +47,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
     const isNew = by === undefined ? await createAccount(tx, call, person) : by !== ''
     // Until now, only an organization's provider vouched for the person. From now on, a provider in the settings does too.
     if (by) await setVouchedBy(tx, uid, '')
-    const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
+    const { group, joined } = proof ? await redeem(tx, call, proof, person) : nowhere
     if (isNew || joined) await emitRegistration(tx, call, uid, group)
     return group
   })
@@ -57,11 +57,13 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
 
 const nowhere = { group: '', joined: false }
 
-/** Parses an invite code. Undefined for an empty text. Throws INVALID_ARGUMENT for any other text that is not an invite code. */
-export function readCode(text: string): InviteCode | undefined {
-  const code = text === '' ? undefined : readInviteCode(text)
-  if (text !== '' && !code) throw invalid({ field: 'code', description: 'is not a valid invitation code' })
-  return code
+/**
+ * Parses the code of an invitation, or the key of its link. Undefined for an empty text. Throws INVALID_ARGUMENT for any other text.
+ */
+export function readProof(text: string): InviteProof | undefined {
+  const proof = text === '' ? undefined : readInviteProof(text)
+  if (text !== '' && !proof) throw invalid({ field: 'code', description: 'is not a valid invitation code' })
+  return proof
 }
 
 /** Emits the event of a registration. If the person joined no group, only the operator receives the event. */
@@ -79,27 +81,44 @@ type EventWork = Pick<Work, 'app' | 'cause'>
 export async function redeem(
   tx: Tx,
   work: EventWork,
-  code: InviteCode,
+  proof: InviteProof,
   person: Person,
   within: string = top,
 ): Promise<{ group: string; joined: boolean }> {
-  const invite = await requireInvite(tx, work.cause.now, code, person, within)
+  const invite = await requireInvite(tx, work.cause.now, proof, person, within)
   const joined = await addBinding(tx, work, personUid(person.issuer, person.subject), invite)
+  if (joined && isUsedUp(invite, proof)) await deleteInvite(tx, invite)
   return { group: parentOf(invite.uid), joined }
 }
 
-/**
- * Group and role name of an invite code, even if the invitation has expired. The role name is empty if the role was deleted.
- * Undefined if the code is invalid.
- */
-export async function findOffer(
-  reader: Reader,
-  codeText: string,
-): Promise<{ group: string; role: string } | undefined> {
-  const code = readInviteCode(codeText)
-  const found = code && (await findInviteByKey(reader, code.kid))
-  if (!found || !isSignedBy(code, found.publicKey)) return undefined
-  return { group: parentOf(found.invite.uid), role: found.invite.role?.name ?? '' }
+/** True if a second person cannot use the invitation. The link of an invitation for an email address works once. */
+function isUsedUp({ singleUse, email }: HydratedInvite, { code }: InviteProof): boolean {
+  return singleUse || (code === undefined && email !== '')
+}
+
+/** Invitation as its receiver sees it. */
+export type Offer = {
+  group: string
+  /** Name of the role. Empty if the role was deleted. */
+  role: string
+  email: string
+  expirationTime: string
+  /** Uid of the creator. Empty for the operator. */
+  createdBy: string
+  /** True if only one person can accept it. */
+  isOnce: boolean
+  /** False if the role was deleted, or if the creator is no longer allowed to invite. Then nobody can accept it. */
+  isValid: boolean
+}
+
+/** Invitation of a code or of the key of a link, even if it has expired. Undefined if there is none. */
+export async function findOffer(reader: Reader, text: string): Promise<Offer | undefined> {
+  const proof = readInviteProof(text)
+  const found = proof && (await findInviteByKey(reader, proof.kid))
+  if (!found || !isProvenBy(proof, found.publicKey)) return undefined
+  const { uid, role, email, expirationTime, createdBy } = found.invite
+  const [isOnce, isValid] = [isUsedUp(found.invite, proof), await isStillValid(reader, found.invite)]
+  return { group: parentOf(uid), role: role?.name ?? '', email, expirationTime, createdBy, isOnce, isValid }
 }
 
 /**
@@ -129,12 +148,12 @@ export async function createAccount(tx: Tx, { cause: { now } }: EventWork, perso
 async function requireInvite(
   tx: Tx,
   now: string,
-  code: InviteCode,
+  proof: InviteProof,
   person: Person,
   within: string,
 ): Promise<HydratedInvite> {
-  const found = await findInviteByKey(tx, code.kid)
-  const isThere = found && isSignedBy(code, found.publicKey) && isAtOrBelow(found.invite.uid, within)
+  const found = await findInviteByKey(tx, proof.kid)
+  const isThere = found && isProvenBy(proof, found.publicKey) && isAtOrBelow(found.invite.uid, within)
   if (!isThere || !(await isStillValid(tx, found.invite))) {
     throw refusedInvite('INVITE_INVALID', 'the invitation does not exist, was used or was withdrawn; ask for a new one')
   }
@@ -153,10 +172,10 @@ async function requireInvite(
 const inviting = [capabilityNumber('group_invites.create'), capabilityNumber('role_bindings.create')]
 
 /** True if the role still exists and the bindings of the creator still allow this invitation. */
-async function isStillValid(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
+async function isStillValid(reader: Reader, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
   if (!role) return false
   if (createdBy === '') return true
-  return holdsByBindings(tx, createdBy, parentOf(uid), [...inviting, ...role.capabilities])
+  return holdsByBindings(reader, createdBy, parentOf(uid), [...inviting, ...role.capabilities])
 }
 
 /**
@@ -169,11 +188,10 @@ async function addBinding(tx: Tx, work: EventWork, identityUid: string, invite: 
   const waited = await joinOrganization(tx, work, rootOf(group), identityUid)
   const { now } = work.cause
   const made = { accepted: true, createdBy: identityUid, createTime: now, updateTime: now }
-  const joined =
+  return (
     (await insertBinding(tx, { uid: newUid(group), identityUid, roleUid, ...made })) ||
     waited.some((binding) => parentOf(binding.uid) === group && binding.roleUid === roleUid)
-  if (joined && invite.singleUse) await deleteInvite(tx, invite)
-  return joined
+  )
 }
 
 function refusedInvite(reason: Reason, message: string): AppError {

@@ -10,7 +10,7 @@ import { maskOf } from '../access/capabilities.ts'
 import { setVouchedBy, vouchedBy } from '../identities/identities.store.ts'
 import { personUid } from '../identities/people.ts'
 import { mappingsOfGroups } from '../identity-providers/external-group-role-mappings.store.ts'
-import { createAccount, emitRegistration, type Person, readCode, redeem } from '../invites/registration.service.ts'
+import { createAccount, emitRegistration, type Person, readProof, redeem } from '../invites/registration.service.ts'
 import { joinOrganization } from '../roles/consent.service.ts'
 import { isMember } from '../roles/pending-bindings.store.ts'
 import { toBindingResource } from '../roles/role-bindings.model.ts'
@@ -33,7 +33,7 @@ export type { Attempt } from '../sessions/sign-ins.store.ts'
 
 const attemptPurpose = 'sign-in-attempt'
 
-/** Values that the callback needs and that are stored encrypted. `invite` is an invite code, or empty. */
+/** Values that the callback needs and that are stored encrypted. `invite` is the code of an invitation, the key of its link, or empty. */
 export type AttemptSecrets = { nonce: string; verifier: string; invite: string }
 export type NewAttempt = { state: string; browser: string; provider: string; callback: string; asked: object }
 
@@ -100,7 +100,7 @@ export type SignInOptions = {
   cookie?: string
   /** True if the client requests a refresh token. */
   refresh: boolean
-  /** Code of an invite. Empty for none. */
+  /** Code of an invitation, or the key of its link. Empty for none. */
   invite: string
   /** True if an account may be created for a person without one. */
   register: boolean
@@ -156,10 +156,10 @@ type EventWork = Pick<Work, 'app' | 'cause'>
 async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: SignInOptions): Promise<void> {
   const { person, organization, provider, externalId } = proven
   if (organization !== '') await requireNotBlocked(tx, work, provider, externalId)
-  const code = readCode(wish.invite)
+  const proof = readProof(wish.invite)
   const voucher = await vouchedBy(tx, uid)
   const isKnown = organization === '' ? voucher === '' : voucher !== undefined
-  const mayEnter = organization !== '' || code !== undefined || work.app.config.allowSelfRegistration
+  const mayEnter = organization !== '' || proof !== undefined || work.app.config.allowSelfRegistration
   if (!isKnown && !(wish.register && mayEnter)) throw registrationRequired()
   if (voucher === undefined) {
     // An organization's provider can verify an address only for its own organization. So the new account has an unverified
@@ -169,7 +169,7 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   } else if (!isKnown) await setVouchedBy(tx, uid, '')
 
   if (organization !== '') await enterOrganization(tx, work, uid, proven)
-  const joined = code && (await redeem(tx, work, code, person, organization || top))
+  const joined = proof && (await redeem(tx, work, proof, person, organization || top))
   if (!isKnown || joined?.joined) await emitRegistration(tx, work, uid, joined?.group || organization)
 }
 
