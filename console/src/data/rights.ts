@@ -34,6 +34,8 @@ const named = {
   'tag.list': 'CAP_TAG_LIST',
   'tag.delete': 'CAP_TAG_DELETE',
   'registry.settings.update': 'CAP_REGISTRY_SETTINGS_UPDATE',
+  'registry.rules.list': 'CAP_REGISTRY_RULES_LIST',
+  'audit.list': 'CAP_AUDIT_LIST',
   'manifest.list': 'CAP_MANIFEST_LIST',
   'repo.check_policies': 'CAP_REPO_CHECK_POLICIES',
   'policies.policy.create': 'CAP_POLICIES_POLICY_CREATE',
@@ -73,10 +75,20 @@ async function builtInRoles(): Promise<Map<string, ReadonlySet<string>>> {
   return new Map(roles.map(({ uid, capabilities }) => [uid, new Set<string>(capabilities)]))
 }
 
+/** Capabilities to read that a capability to change includes. */
+const includedBy: Partial<Record<CapabilityName, CapabilityName>> = {
+  'audit.list': 'role_bindings.update',
+  'registry.rules.list': 'registry.settings.update',
+}
+
 /** Checks whether the user has a capability in a scope. Without a scope, checks whether the user has it anywhere. */
 export function hasCapability({ held }: Rights, name: CapabilityName, scope?: string): boolean {
-  return held.some(({ scope: at, names }) => {
-    const isThere = scope === undefined || at === '/' || scope === at || scope.startsWith(`${at}/`)
-    return isThere && (names === 'all' || names.has(name) || names.has(named[name]))
-  })
+  const by = includedBy[name]
+  return (
+    held.some(({ scope: at, names }) => {
+      const isThere = scope === undefined || at === '/' || scope === at || scope.startsWith(`${at}/`)
+      return isThere && (names === 'all' || names.has(name) || names.has(named[name]))
+    }) ||
+    (by !== undefined && hasCapability({ held }, by, scope))
+  )
 }

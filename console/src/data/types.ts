@@ -9,6 +9,7 @@ import type {
 import type { RefusalJson } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
 import type { AccessExplanationJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
+import type { EmailDomainJson } from '#gen/pinfold/control/iam/v1/email_domains_pb.ts'
 import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
 import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
@@ -97,6 +98,7 @@ export type Gap = Findings['gaps'][number]
 export type ClaimChecks = Full<ClaimChecksJson>
 export type Invite = Full<GroupInviteJson>
 export type Provider = Full<IdentityProviderJson>
+export type EmailDomain = Full<EmailDomainJson>
 export type Mapping = Full<ExternalGroupRoleMappingJson>
 export type Subscription = Full<SubscriptionJson>
 export type SubscriptionSettings = Full<SubscriptionSettingsJson>

@@ -6,18 +6,17 @@ const invitations = {
   newInvite: 'Invite a person',
   createInvite: 'Create invitation',
   forWhom: 'For',
-  anybody: 'anyone who has the code',
+  anybody: 'anyone who has the link',
   uses: 'Uses',
   once: 'once',
   often: 'several times',
   onlyFor: 'Only for this verified email address',
   days: 'Days until the invitation expires',
   onlyOnce: 'Single use',
-  inviteOnce: (page: string) =>
-    `Send this code to the person whom you invite. The person enters it at ${page}. Copy the code now. It is not shown again:`,
-  copyCode: 'Copy the code',
+  inviteOnce: 'Send this link to the person whom you invite. Copy the link now. It is not shown again:',
+  copyLink: 'Copy the link',
   revokeInviteOf: (role: string, email: string) => `Revoke the invitation to ${role}${email && ` for ${email}`}`,
-  revokeInviteText: 'The code can no longer be used.',
+  revokeInviteText: 'The link and the code can no longer be used.',
 }
 
 const providers = {
@@ -42,6 +41,25 @@ const providers = {
   deleteProviderText: 'Nobody can sign in with this provider anymore, and the sessions of its users end.',
 }
 
+const emailDomains = {
+  emailDomains: 'Email domains',
+  noEmailDomains:
+    'There are no email domains. With a verified domain, members sign in by entering their work email, without the name of the organization.',
+  newEmailDomain: 'New email domain',
+  createEmailDomain: 'Add domain',
+  emailDomain: 'Domain',
+  emailDomainHint: 'Example: acme.example',
+  isVerified: 'verified',
+  isNotVerified: 'not verified',
+  verifyEmailDomainText:
+    'Create a DNS record of the type “TXT” with this name and this value. It can take hours until the record is published.',
+  copyRecordName: 'Copy the name of the record',
+  copyRecordValue: 'Copy the value of the record',
+  verifyEmailDomain: 'Verify domain',
+  deleteEmailDomainOf: (domain: string) => `Delete email domain ${domain}`,
+  deleteEmailDomainText: 'Members can still sign in by the name of the organization.',
+}
+
 const mappings = {
   newMapping: 'New group mapping',
   externalGroup: 'Group at the provider',
@@ -62,4 +80,4 @@ const scim = {
   newScimToken: 'Replace SCIM token',
 }
 
-export const people = { ...invitations, ...providers, ...mappings, ...scim }
+export const people = { ...invitations, ...providers, ...emailDomains, ...mappings, ...scim }

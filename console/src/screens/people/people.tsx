@@ -1,6 +1,6 @@
 // Invitations, and the identity providers of an organization.
 import { useState } from 'preact/hooks'
-import { can, me } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { Group, Invite, Role } from '../../data/types.ts'
@@ -12,6 +12,7 @@ import { Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
+import { EmailDomains } from './domains.tsx'
 import { Providers } from './providers.tsx'
 
 export function PeopleScreen({ names }: { names: readonly string[] }) {
@@ -28,6 +29,8 @@ export function PeopleScreen({ names }: { names: readonly string[] }) {
               <h2>{words.providers}</h2>
               <Allowed isAllowed={can('identity_providers.list', group.uid)} otherwise={words.providersHidden}>
                 <Providers group={group} />
+                <h2>{words.emailDomains}</h2>
+                <EmailDomains group={group} />
               </Allowed>
             </>
           )}
@@ -90,14 +93,14 @@ const revokeColumn = (reload: () => void) => ({
 })
 
 function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
-  const [code, setCode] = useState<string>()
+  const [link, setLink] = useState<string>()
   const roles = useLoad('roles to invite', (signal) =>
     readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
   )
   const make = async ({ roleUid, email, days, singleUse }: Record<string, string>) => {
     const body = { roleUid, ...(email && { email }), ttl: `${Number(days) * 86_400}s`, singleUse: singleUse === 'yes' }
     const made = await ask<Invite>('POST', `${root}/${group.uid}`, { body })
-    setCode(made.code)
+    setLink(made.link)
     onMade()
   }
   return (
@@ -125,10 +128,10 @@ function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
           />
         )}
       </Shown>
-      {code !== undefined && (
+      {link !== undefined && (
         <Note kind="good">
-          <p>{words.inviteOnce(`${location.protocol}//${me.host}/ui/invite`)}</p>
-          <Code text={code} label={words.copyCode} />
+          <p>{words.inviteOnce}</p>
+          <Code text={link} label={words.copyLink} />
         </Note>
       )}
     </details>

@@ -46,6 +46,7 @@ export type Kind<T extends Scoped> = {
 }
 
 const ofSettings: CapabilityName = 'registry.settings.update'
+const toRead: CapabilityName = 'registry.rules.list'
 
 /** Checks whether the user can change or end resources of this kind in a scope. */
 function canAct<T extends Scoped>({ needs, update }: Kind<T>, at: string): boolean {
@@ -163,7 +164,7 @@ const actionsColumn = <T extends Scoped>(
 type ForProps = { at: At; needs?: CapabilityName; children: ComponentChildren }
 
 /** Shows content that needs a capability. Without the capability, shows a message. */
-export function WithPermission({ at, needs = ofSettings, children }: ForProps) {
+export function WithPermission({ at, needs = toRead, children }: ForProps) {
   if (!isKnown()) return <Waiting />
   if (!can(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
   const isAllSeen = can(needs, at.uid.split('/')[0])
