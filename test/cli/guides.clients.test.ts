@@ -4,16 +4,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
+import { parse } from 'yaml'
 import { ok } from '../support/expect.ts'
 import { startClouds } from '../support/fake-clouds.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
-import { looseToken, startFakeSts } from '../support/fake-sts.ts'
+import { looseToken } from '../support/fake-sts.ts'
 import { openShell, readGuide, type Stub } from '../support/guides.ts'
 import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
-import { run } from '../support/process.ts'
+import { run, runProcess } from '../support/process.ts'
 import { registryClient, startRegistry } from '../support/registry.ts'
 
 const recorded: Stub = () => ({})
+const curl = (await runProcess(['-c', 'command -v curl'], { command: 'sh' })).stdout.trim()
 const basic = (user: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
 })
@@ -91,44 +93,101 @@ test('the guide on update bots works as written', async () => {
   assert.equal(Date.parse(String(manifest.headers['last-modified'])) / 1000, seconds)
 })
 
-test('the workflow in the CI guide signs in with its identity and lets docker push', async () => {
-  const { yaml } = readGuide('push-from-ci')
-  const [workflow] = yaml()
-  const { env, steps } = workflow!.jobs.build
-  assert.equal(workflow!.permissions['id-token'], 'write')
-  await using sts = await startFakeSts()
-  const identity = `${'a'.repeat(40)}/${'b'.repeat(16)}`
-  await using shell = await openShell(
-    {
-      ...env,
-      PINFOLD_API: sts.url,
-      PINFOLD_IDENTITY: identity,
-      ACTIONS_ID_TOKEN_REQUEST_URL: `${sts.url}/github?api-version=2.0`,
-      ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'of-the-job',
-      GITHUB_SHA: 'c0ffee',
+/** Claims of a job's token for each platform of the CI guide, and its steps in the order of its file. */
+const ofPlatforms: Record<string, { claims: Json; commit: Json; steps(file: Json): string[] }> = {
+  'GitHub Actions': {
+    claims: {
+      sub: 'repo:octo@123456/app@456789:ref:refs/heads/main',
+      repository_id: '456789',
+      repository_owner_id: '123456',
     },
-    { docker: recorded, 'docker-credential-pinfold': recorded },
-  )
-  const host = new URL(sts.url).host
-  assert.equal(new URL(env.PINFOLD_API).host, 'registry.example.com')
-  const [signIn, push] = steps.flatMap(({ run }: Json) => (run ? [run] : []))
-  assert.match((await shell.paste(signIn)).stderr, /^configured docker-credential-pinfold for /)
-  await shell.paste(push, { 'registry.example.com': host })
-  assert.deepEqual(
-    sts.exchanges().map(({ query }) => query.get('identity')),
-    [identity],
-  )
-  const config = JSON.parse(readFileSync(join(shell.home.home, '.docker/config.json'), 'utf8'))
-  assert.deepEqual(config.credHelpers, { [host]: 'pinfold' })
-  const image = `${host}/acme/app:c0ffee`
-  assert.deepEqual(
-    shell.calls().map(({ args }) => args),
-    [
-      ['build', '-t', image, '.'],
-      ['push', image],
-    ],
-  )
-})
+    commit: { GITHUB_SHA: 'c0ffee' },
+    steps: ({ jobs, permissions }) => {
+      assert.equal(permissions['id-token'], 'write')
+      return jobs.push.steps.flatMap(({ run }: Json) => (run ? [run] : []))
+    },
+  },
+  'GitLab CI': {
+    claims: { sub: 'project_path:octo/app:ref_type:branch:ref:main', project_id: '46573356' },
+    commit: { CI_COMMIT_SHA: 'c0ffee' },
+    steps: ({ 'push-image': { before_script, script } }) => [...before_script, ...script],
+  },
+  Buildkite: {
+    claims: {
+      sub: 'organization:octo:pipeline:app:ref:refs/heads/main:commit:c0ffee:step:push-image',
+      organization_id: '0184990a-477b-4fa8-9968-4960744835aa',
+      pipeline_id: '0184990a-4782-42b5-afc1-16715b10b1c0',
+    },
+    commit: { BUILDKITE_COMMIT: 'c0ffee' },
+    steps: ({ steps: [{ command }] }) => [command.replaceAll('$$', '$')],
+  },
+}
+
+for (const [platform, { claims, commit, steps }] of Object.entries(ofPlatforms)) {
+  test(`the file for ${platform} in the CI guide signs in with its identity and pushes`, async () => {
+    const { text } = readGuide('push-from-ci')
+    const [, section] = new RegExp(`\n## ${platform}\n([\\s\\S]*?)\n## `).exec(text)!
+    const file = parse(/```yaml\n([\s\S]*?)```/.exec(section!)![1]!) as Json
+    const { env, variables } = (file.jobs?.push ?? file['push-image'] ?? file.steps[0]) as Json
+    const given = (env ?? variables) as Record<string, string>
+    await using issuer = await startIssuer('RS256')
+    await using registry = await startRegistry({ allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'] })
+    const { url } = registry
+    const [host, origin] = [new URL(url).host, `http://127.0.0.1:${registry.port}`]
+    const operator = { PINFOLD_API: url, PINFOLD_TOKEN: registry.operator.token! }
+    await using author = await openShell(operator)
+    // The commands of the guide create the identity. Only the issuer is that of the test.
+    const own = /```sh\n([\s\S]*?)```/.exec(platform === 'GitHub Actions' ? text : section!)![1]!
+    await author.paste(
+      own
+        .replace(/^.*orgs create.*\n/, '')
+        .replaceAll('bin/pinfold', 'pinfold')
+        .replaceAll('identity.json', join(author.work, 'identity.json')),
+    )
+    const { identities } = ok(await registry.operator.get('/iam/v2/identities')) as { identities: Json[] }
+    const [{ uid, claimMatch }] = identities.filter(({ name }) => /^app-/.test(name)) as [Json]
+    const mask = '?updateMask=claim_match'
+    ok(
+      await registry.operator.patch(`/iam/v2/identities/${uid}${mask}`, {
+        claimMatch: { ...claimMatch, issuer: issuer.url },
+      }),
+    )
+
+    const token = await issuer.token({ ...claims, aud: url })
+    await using job = await openShell(
+      {
+        ...given,
+        ...commit,
+        REGISTRY: host,
+        IMAGE: given.IMAGE!.replace('registry.example.com', host),
+        IDENTITY: uid,
+        ID_TOKEN: token,
+        ACTIONS_ID_TOKEN_REQUEST_URL: `${issuer.url}/github?api-version=2.0`,
+        ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'of-the-job',
+      },
+      { apk: recorded, 'buildkite-agent': () => ({ stdout: `${token}\n` }) },
+    )
+    assert.equal(given.REGISTRY, 'registry.example.com')
+    // Docker stores the password, and records its other commands.
+    const docker = '#!/bin/sh\necho "$@" >> $HOME/docker\n[ "$1" != login ] || cat > $HOME/password\n'
+    writeFileSync(join(job.home.home, 'bin/docker'), docker, { mode: 0o755 })
+    const answers = `#!/bin/sh\ncase "$*" in */github*) printf '{"count":1,"value":"%s"}' '${token}';; *) exec ${curl} "$@";; esac\n`
+    writeFileSync(join(job.home.home, 'bin/curl'), answers, { mode: 0o755 })
+    for (const step of steps(file)) await job.paste(step.replaceAll('https://$REGISTRY', () => 'http://$REGISTRY'))
+
+    const image = `${host}/acme/app:c0ffee`
+    assert.deepEqual(readFileSync(join(job.home.home, 'docker'), 'utf8').trim().split('\n'), [
+      `login ${host} --username _token --password-stdin`,
+      `build --tag ${image} .`,
+      `push ${image}`,
+    ])
+    const password = readFileSync(join(job.home.home, 'password'), 'utf8').trim()
+    const asked = (repo: string) =>
+      registry.anonymous.call('GET', `/token?scope=repository:${repo}:pull,push`, undefined, basic('_token', password))
+    const { token: granted } = ok(await asked('acme/app'))
+    await registryClient(origin, granted).pushImage('acme/app', 'c0ffee')
+  })
+}
 
 test('the check in the CI guide compares each claim of a token', async () => {
   const guide = readGuide('push-from-ci')

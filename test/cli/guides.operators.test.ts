@@ -20,7 +20,14 @@ const afterFlag = (args: readonly string[], flag: string) => args[args.indexOf(f
 
 test('each setting in the guides exists', async () => {
   const known = Object.values(settings).map(({ env }) => env)
-  const helpers = ['PINFOLD_TOKEN', 'PINFOLD_API', 'PINFOLD_IDENTITY', 'PINFOLD_USER', 'PINFOLD_PASSWORD']
+  const helpers = [
+    'PINFOLD_TOKEN',
+    'PINFOLD_API',
+    'PINFOLD_IDENTITY',
+    'PINFOLD_ID_TOKEN',
+    'PINFOLD_USER',
+    'PINFOLD_PASSWORD',
+  ]
   const unknown = globSync('docs/guides/*.md', { cwd: project }).flatMap((page) => {
     const names = readFileSync(join(project, page), 'utf8').match(/\bPINFOLD_[A-Z0-9_]*[A-Z0-9]/g) ?? []
     return names.filter((name) => !known.includes(name) && !helpers.includes(name)).map((name) => `${page}: ${name}`)
