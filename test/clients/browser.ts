@@ -88,6 +88,24 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     )
     await context.close()
   })
+  await check('the link of an invitation leads to the role, and its key leaves the address', async () => {
+    const { uid } = scene.somebody()
+    const { operator } = scene.pinfold
+    const invite = { roleUid: roleUids.editor, ttl: '3600s' }
+    const { link } = (await operator.post(`/iam/v2/groupInvites/${scene.org.uid}`, invite)).body as { link: string }
+    const { context, page } = await fresh()
+    await page.goto(link)
+    await titled(page, 'Join acme.example')
+    expect(page.url() === `${url}/ui/invite`, page.url())
+    await page.getByRole('link', { name: 'Join: sign in with The company' }).click()
+    await titled(page, 'acme.example')
+    const { body } = await operator.get(`/iam/v2/roleBindings?identity=${uid}`)
+    expect(
+      (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),
+      body,
+    )
+    await context.close()
+  })
 }
 
 async function tryPrograms({ scene, url, fresh }: Room): Promise<void> {
