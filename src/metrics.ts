@@ -6,11 +6,13 @@ import { alone, atOnce, inCommon, type NodeView } from './common-figures.ts'
 import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
+import { storedEcosystems } from './domains/scanning/lists/lists.store.ts'
 import { listSources, type StoredSource } from './domains/scanning/records/records.store.ts'
 import { type Counted, labelled, openMetricsRegistry, type Shown, type Timed, type Traced } from './labelled-metrics.ts'
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
 import { ociCodes } from './oci/errors.ts'
+import { automatic, neededSources, withNeeded } from './sources/definitions.ts'
 
 /** Metrics of `/metrics`. Label values come from fixed sets, and never contain names, uids or other data of users. */
 export type Metrics = {
@@ -263,15 +265,22 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsM
 function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: NodeView & { names: readonly string[] }): void {
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
-    labelled({ source: new ClosedSet(names) }).gauge(about, async (shown) => {
-      const all = (await inCommon(sight, () => listSources(db))) ?? []
+    const source = new ClosedSet(names)
+    labelled({ source }).gauge(about, async (shown) => {
+      const { all, read } = (await inCommon(sight, readSources)) ?? { all: [], read: [] }
+      // The names of ecosystems are in the code, so their number is limited.
+      source.declare(read)
       shown.reset()
       for (const one of all) {
-        const found = names.includes(one.name) ? value(one) : undefined
+        const found = read.includes(one.name) ? value(one) : undefined
         if (found !== undefined) shown.set({ source: one.name }, found)
       }
     })
   }
+  const readSources = atOnce(async () => {
+    const needed = names.includes(automatic) ? neededSources(await storedEcosystems(db)) : []
+    return { all: await listSources(db), read: withNeeded(names, needed) }
+  })
   gauge('age_seconds', 'Time since the data source was last read completely', ({ fetchTime }) =>
     fetchTime === '' ? undefined : (sight.clock().getTime() - Date.parse(fetchTime)) / 1000,
   )

@@ -62,21 +62,21 @@ const sourceNames = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (
     listed.every((one) =>
-      /^(?:osv\/[A-Za-z][\w .:()-]{0,63}|secdb\/[a-z0-9.]+\/[a-z]+|debian-tracker|kev|epss)$/.test(one),
+      /^(?:auto|osv\/[A-Za-z][\w .:()-]{0,63}|secdb\/[a-z0-9.]+\/[a-z]+|debian-tracker|kev|epss)$/.test(one),
     )
   )
     return listed
   throw new ConfigError(
-    `${name} must be data sources, separated by commas: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
+    `${name} must be data sources, separated by commas: auto, osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
   )
 }
 export const vulnerabilitySettings = {
   vulnerabilitySources: setting({
     env: 'PINFOLD_VULNERABILITY_SOURCES',
     parse: sourceNames,
-    default: 'osv/PyPI,osv/npm,osv/Go,osv/Maven,osv/RubyGems,osv/crates.io,osv/Alpine,osv/Debian',
-    doc: 'Data sources that `pinfold vulnerabilities sync` and the server read, separated by commas.',
-    note: 'Consider adding `kev` and `epss`. See [vulnerabilities](reference/vulnerabilities.md).',
+    default: 'auto',
+    doc: 'Data sources that the server and `pinfold vulnerabilities sync` read, separated by commas.',
+    note: '`auto` stands for the OSV databases of the ecosystems that stored images have packages of, `kev` and `epss`. See [vulnerabilities](reference/vulnerabilities.md#data-sources).',
   }),
   vulnerabilityMirror: setting({
     env: 'PINFOLD_VULNERABILITY_MIRROR',
@@ -89,8 +89,16 @@ export const vulnerabilitySettings = {
   vulnerabilitySyncHours: setting({
     env: 'PINFOLD_VULNERABILITY_SYNC_HOURS',
     parse: whole(0, 720),
-    default: '0',
-    doc: 'Hours after which the server reads each data source again; `0` leaves this to `pinfold vulnerabilities sync`.',
+    default: '24',
+    doc: 'Hours after which the server reads each data source again. `0` turns this off; then only `pinfold vulnerabilities sync` reads data.',
+    note: 'With `--demo`, the default is `0`.',
+  }),
+  vulnerabilityMaxRecords: setting({
+    env: 'PINFOLD_VULNERABILITY_MAX_RECORDS',
+    parse: whole(1000, 100_000_000),
+    default: '1000000',
+    doc: 'Number of records of vulnerability data that the server stores by itself.',
+    note: 'Above it, no new records are added, and the data source has an error. The limit keeps data sources from filling the disk.',
   }),
   vulnerabilityMaxAgeDays: setting({
     env: 'PINFOLD_VULNERABILITY_MAX_AGE_DAYS',

@@ -25,6 +25,28 @@ const osvLicences: Readonly<Record<string, string>> = {
   Wolfi: 'CC-BY-NC-ND-4.0',
 }
 
+/** Name in the settings for the data sources of `neededSources`. */
+export const automatic = 'auto'
+
+/** Data sources that are read if the settings name none, and no server knows which ones its images need. */
+export const usualSources: readonly string[] = [
+  ...['osv/PyPI', 'osv/npm', 'osv/Go', 'osv/Maven', 'osv/RubyGems', 'osv/crates.io', 'osv/Alpine', 'osv/Debian'],
+]
+
+/**
+ * Names of the data sources for packages of these ecosystems, with exploitation data. Empty without ecosystems. A database of OSV
+ * contains all releases of a distribution.
+ */
+export function neededSources(ecosystems: Iterable<string>): string[] {
+  const databases = new Set([...ecosystems].map((one) => one.split(':')[0]!).filter((one) => one !== ''))
+  return databases.size === 0 ? [] : [...[...databases].sort().map((one) => `osv/${one}`), 'epss', 'kev']
+}
+
+/** Replaces `auto` in names of data sources. */
+export const withNeeded = (names: readonly string[], needed: readonly string[]): string[] => [
+  ...new Set(names.flatMap((name) => (name === automatic ? needed : [name]))),
+]
+
 const osvHost = 'https://osv-vulnerabilities.storage.googleapis.com/'
 const alpineHost = 'https://secdb.alpinelinux.org/'
 const kevUrl = 'https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json'

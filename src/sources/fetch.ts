@@ -39,6 +39,8 @@ export type FetchOptions = {
   fingerprint: string
   /** Build time of the last fetch. */
   buildTime: string
+  /** Limit on the bytes of the download. By default, it is that of `Outgoing.download`. */
+  maxBytes?: number
   /** Aborts the download. */
   signal?: AbortSignal
 }
@@ -66,9 +68,9 @@ function createUnchanged({ fingerprint, buildTime }: FetchOptions): Fetched {
   return { records: emptyReads(), end: () => ({ fingerprint, buildTime }), complete: false }
 }
 
-async function download({ outgoing, signal }: FetchOptions, url: string, file: string, etag: string) {
+async function download({ outgoing, signal, maxBytes }: FetchOptions, url: string, file: string, etag: string) {
   const write = (chunks: AsyncIterable<Uint8Array>) => pipeline(chunks, createWriteStream(file, { mode: 0o600 }))
-  const found = await outgoing.download(url, etag, write, signal ? { signal } : {})
+  const found = await outgoing.download(url, etag, write, { ...(signal && { signal }), ...(maxBytes && { maxBytes }) })
   if (!found) return undefined
   const modified = Date.parse(found.lastModified)
   const buildTime = Number.isNaN(modified) ? '' : new Date(modified).toISOString()

@@ -4,13 +4,17 @@ import { readdirSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { readConfig } from '#config.ts'
 import { countRecords, findSource } from '#domains/scanning/records/records.store.ts'
 import { syncSources } from '#domains/scanning/sources/sync.job.ts'
 import { syncDue } from '#domains/scanning/sources/sync.service.ts'
 import { startWorkers } from '#workers.ts'
 import { runDuty } from '../support/background-jobs.ts'
+import { ok } from '../support/expect.ts'
 import { osv, startMirror } from '../support/mirror.ts'
 import { startPinfold } from '../support/pinfold.ts'
+import { startRegistry } from '../support/registry.ts'
+import { apkLayer, pushAndScan, pythonPackage } from '../support/scanning.ts'
 import { zipOf } from '../support/zip.ts'
 
 const start = Date.parse('2026-12-01T00:00:00Z')
@@ -90,7 +94,72 @@ test('one invalid record marks the read as incomplete, and the read withdraws no
   assert.deepEqual(await readAt(21, { 'a.json': osv('X-1') }), ['', 1], 'a complete read withdraws')
 })
 
-test('reads no source by default, and none from a private address that is not listed', async () => {
+test('reads only the data sources that the packages of stored images need', async () => {
+  let now = hours(0)
+  await using mirror = await startMirror({ 'kev.json': kev })
+  const image = { ...apkLayer('alpine', '3.19.1', ['musl 1.2.4-r2']), ...pythonPackage('flask', '2.0.0') }
+  const sources = { vulnerabilitySources: ['auto', 'debian-tracker'], clock: () => now }
+  await using registry = await startRegistry({ ...settings(mirror), ...sources })
+  const { app, operator } = registry
+  const asked = async (at: number) => {
+    now = hours(at)
+    await runDuty(app, syncSources)
+    return mirror.asked().filter((path) => !path.endsWith('.csv'))
+  }
+  const needed = async () => ok(await operator.get('/control/v1/vulnerabilitySources')).needed ?? []
+  assert.deepEqual(await needed(), [])
+  assert.deepEqual(await asked(0), ['debian-tracker'])
+  await pushAndScan(registry, 'acme/app', image, 'latest')
+  await pushAndScan(registry, 'acme/app', { ...image, ...pythonPackage('click', '1.0') }, 'next')
+  assert.deepEqual(await needed(), ['osv/Alpine', 'osv/PyPI', 'epss', 'kev'])
+  assert.deepEqual(await asked(0.01), ['epss.csv.gz', 'kev.json', 'osv/Alpine/all.zip', 'osv/PyPI/all.zip'])
+  const text = await app.metrics.registry.metrics()
+  assert.match(text, /^pinfold_vulnerability_source_failed\{source="osv\/PyPI"\} 1$/m)
+  assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)
+})
+
+test('reads the needed data sources once a day by default, and none if no image has known packages', async () => {
+  assert.deepEqual([readConfig({}).vulnerabilitySources, readConfig({}).vulnerabilitySyncHours], [['auto'], 24])
+  await using mirror = await startMirror({})
+  await using pinfold = await startPinfold({ ...settings(mirror), vulnerabilitySources: ['auto'] })
+  assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 0, failed: 0 })
+  assert.deepEqual(mirror.asked(), [])
+})
+
+test('stops reading a data source that would store too many records, and keeps what it has', async () => {
+  let now = hours(0)
+  const files = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}.json`, osv(`X-${i}`)]))
+  await using mirror = await startMirror({ 'osv/Go/all.zip': { body: zipOf(files(100)) }, 'kev.json': kev })
+  await using pinfold = await startPinfold({ ...settings(mirror), vulnerabilityMaxRecords: 300, clock: () => now })
+  const { app } = pinfold
+  const read = async (at: number) => {
+    now = hours(at)
+    await runDuty(app, syncSources)
+    const { error, sourceNo } = (await findSource(app.db, 'osv/Go'))!
+    return [error, (await countRecords(app.db)).get(sourceNo)]
+  }
+  assert.deepEqual(await read(0), ['', 100])
+  mirror.files['osv/Go/all.zip'] = { body: zipOf(files(1200)) }
+  const limit = 'more than 300 records would be stored, the limit of PINFOLD_VULNERABILITY_MAX_RECORDS'
+  assert.deepEqual(await read(7), [limit, 500])
+  mirror.files['osv/Go/all.zip'] = { body: zipOf({ ...files(500), '0.json': osv('X-0', '9.9') }) }
+  assert.deepEqual(await read(14), ['', 500])
+})
+
+test('logs a reason why a data source cannot be read once', async (t) => {
+  let now = hours(0)
+  await using mirror = await startMirror({ 'kev.json': { status: 500 } })
+  await using pinfold = await startPinfold({ ...settings(mirror), vulnerabilitySources: ['kev'], clock: () => now })
+  const warn = t.mock.method(pinfold.app.log, 'warn')
+  for (const at of [0, 2, 4]) {
+    now = hours(at)
+    assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 1, failed: 1 })
+  }
+  assert.equal(warn.mock.callCount(), 1)
+})
+
+test('reads no source if the schedule is off, and none from a private address that is not listed', async () => {
   await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
   await using off = await startPinfold({ ...settings(mirror), vulnerabilitySyncHours: 0 })
   assert.deepEqual(await runDuty(off.app, syncSources), { sources: 0, failed: 0 })
@@ -118,7 +187,7 @@ test('an endless source fails, and the following sources are read', async () => 
   await using silent = await startSilent(new Map([['/kev.json', kev.body]]))
   await using pinfold = await startPinfold(settings(silent))
   const { app } = pinfold
-  const site = { signal: AbortSignal.timeout(300_000), holds: () => true, now: app.clock, mostReadingMs: 300 }
+  const site = { signal: AbortSignal.timeout(300_000), holds: () => true, now: app.clock, mostReadingMs: 5000 }
   assert.deepEqual(await syncDue({ app, log: app.log }, site), { sources: 2, failed: 1 })
   assert.notEqual((await findSource(app.db, 'osv/Go'))?.error, '')
   assert.notEqual((await findSource(app.db, 'kev'))?.fetchTime, '')

@@ -232,7 +232,12 @@ test('refuses unknown names of sources, and invalid mirrors', async () => {
   // The command creates no database.
   assert.equal((await run(['server', 'gc', ...storage.args], { env: storage.env })).code, 0)
   const { code, stdout } = await run(['vulnerabilities', 'status', ...storage.args], { env: storage.env })
-  assert.deepEqual([code, stdout], [0, 'no data source was read yet; run pinfold vulnerabilities sync\n'])
+  const text =
+    'no data source was read yet: the server reads those that stored images need, within a minute after the push'
+  assert.deepEqual([code, stdout], [0, `${text}\n`])
+  const synced = await run(['vulnerabilities', 'sync', ...storage.args], { env: storage.env })
+  assert.deepEqual([synced.code, synced.stdout], [0, ''])
+  assert.match(synced.stderr, /no data source was read, because no stored image has known packages/)
 })
 
 test('verify names stored rows that contradict the records, and exits with 1', async () => {

@@ -6,6 +6,7 @@ import * as lists from '#domains/registry/images/image-lists.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { recordsNamed } from '#domains/scanning/image-findings/image-findings.store.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
+import { storedEcosystems } from '#domains/scanning/lists/lists.store.ts'
 import { top } from '#lib/uid.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
@@ -33,6 +34,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'first repository of the server': (reader) => lists.nextRepoWithImages(reader, top, { ...byRepo, after: undefined }),
   'lists of a scope': (reader) => lists.listsBelow(reader, group, 2001),
   'tags of a digest': (reader) => namesWith(reader, { id: 1, uid: group }, digest, 101),
+  'ecosystems of all lists': storedEcosystems,
   'lists by number': (reader) => images.listsOf(reader, [1, 2]),
   'lists by hash': (reader) => images.listsHashed(reader, ['a', 'b']),
   'a page of all lists': (reader) => images.listsFrom(reader, 5, 50),

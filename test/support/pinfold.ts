@@ -78,6 +78,7 @@ export async function startPinfold(
     logLevel: 'error',
     drainMs: 1000,
     blobTrashSeconds: 0,
+    vulnerabilitySyncHours: 0,
     migrateAtStart: true,
     // All requests of tests come from one address, so the rate limit for addresses is off.
     requestsPerSource: 10_000_000,

@@ -100,10 +100,10 @@ export type TestStorage = Awaited<ReturnType<typeof createStorage>>
 /** Arguments and environment with which a command uses this database and this data folder. */
 export type Where = Pick<TestStorage, 'args' | 'env'>
 
-/** The environment of this process, without settings other than the given ones. */
+/** The environment of this process, without settings other than the given ones. Servers download no vulnerability data. */
 export function cleanEnv(env: Env = {}): Env {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('PINFOLD_') && name !== 'NODE_OPTIONS')
-  return { ...(Object.fromEntries(kept) as Env), ...env }
+  return { ...(Object.fromEntries(kept) as Env), PINFOLD_VULNERABILITY_SYNC_HOURS: '0', ...env }
 }
 
 export type RunOptions = { env?: Env; cwd?: string; command?: string; input?: string }

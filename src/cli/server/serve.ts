@@ -31,7 +31,7 @@ Settings without an option are environment variables: see "pinfold server config
   ],
   async run(terminal, options) {
     if (terminal.ownsProcess) keepSmall()
-    const config = configOf(terminal, options)
+    const config = withoutDownloads(configOf(terminal, options), terminal.env, options.demo === true)
     // The lock is taken before the database is opened. Otherwise a newer version, started by mistake, would migrate the database
     // of a running server.
     using _alone = stayAlone(config)
@@ -107,6 +107,11 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   })
   failing.move()
   return { app, server, workers, isFirst, fillDemo }
+}
+
+/** With `--demo`, the server downloads no vulnerability data, unless the setting says so. The example has its own data. */
+function withoutDownloads(config: Config, env: Terminal['env'], isDemo: boolean): Config {
+  return isDemo && !env.PINFOLD_VULNERABILITY_SYNC_HOURS ? { ...config, vulnerabilitySyncHours: 0 } : config
 }
 
 /** Warns of organizations whose name has the form of a view. A pull with such a name uses the organization, not the view. */

@@ -1,7 +1,7 @@
 // Options that select vulnerability data sources, and the locations that they are read from.
 import { OutgoingError, type OutgoingOptions } from '#lib/net/outgoing.ts'
 import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
-import { type Source, sourceNamed } from '#sources/definitions.ts'
+import { type Source, sourceNamed, usualSources, withNeeded } from '#sources/definitions.ts'
 import type { WrongRecord } from '#sources/values.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { OptionSpec, Options, Terminal } from '../framework/command.ts'
@@ -23,14 +23,18 @@ export const sourceOptions: readonly OptionSpec[] = [
 
 /**
  * Data sources of the options. `way` limits the addresses of outgoing requests: only a mirror, which the operator chooses, may
- * have a private address. Throws CliError.
+ * have a private address. `needed` stands for the name `auto`. Throws CliError.
  */
-export function sourcesOf(terminal: Terminal, options: Options): { sources: Source[]; way: OutgoingOptions } {
+export function sourcesOf(
+  terminal: Terminal,
+  options: Options,
+  needed: readonly string[] = usualSources,
+): { sources: Source[]; way: OutgoingOptions } {
   const config = configOf(terminal, options)
   const given = options.mirror === undefined ? config.vulnerabilityMirror : String(options.mirror)
   const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
   const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources
-  const sources = [...new Set(names)].map((name) => requireSource(name, mirror?.href ?? ''))
+  const sources = withNeeded(names, needed).map((name) => requireSource(name, mirror?.href ?? ''))
   // HTTP without TLS is allowed only for a mirror on this machine.
   const stays = mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname)
   return { sources, way: { allowed: privateAddresses(mirror ? [hostOf(mirror)] : []), allowHttp: stays } }
@@ -40,7 +44,7 @@ export function requireSource(name: string, mirror: string): Source {
   const source = sourceNamed(name, mirror)
   if (source) return source
   throw usageError(
-    `${name} is not a data source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
+    `${name} is not a data source: give auto, osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
   )
 }
 

@@ -17,7 +17,12 @@ ${readingDetails}`,
   async run(api, options, { print }) {
     const { sources = [] } = (await api.get('/control/v1/vulnerabilitySources')) as ListVulnerabilitySourcesResponseJson
     if (options.output !== 'json') for (const line of sources.flatMap(linesOf)) print(line)
-    const none = sources.length === 0 ? ['no data source was read yet; run pinfold vulnerabilities sync'] : []
+    const none =
+      sources.length === 0
+        ? [
+            'no data source was read yet: the server reads those that stored images need, within a minute after the push',
+          ]
+        : []
     const code = sources.some(({ error }) => error) ? exitCodes.failed : exitCodes.ok
     return { json: sources, dense: true, text: none, code }
   },

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ListVulnerabilitySourcesResponseJson } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { createOutgoing } from '#lib/net/outgoing.ts'
 import { jsonText, plain } from '#lib/terminal/plain-text.ts'
 import { fetchPacked, type PackedSource, readBundle } from '#sources/bundle.ts'
@@ -27,7 +28,7 @@ import { registryCredentials, requireSource, sourceOptions, sourcesOf } from './
 
 export const vulnerabilitiesSync: Command = {
   details: `Reads the data sources of PINFOLD_VULNERABILITY_SOURCES, or those of --source: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY of Alpine,
-debian-tracker, kev or epss. Reads only changes if the source supports that; --full reads everything.
+debian-tracker, kev or epss. The default, auto, reads what the packages of stored images need. Reads only changes if the source supports that; --full reads everything.
 A source that cannot be read keeps its former data, and the others are still read. Invalid records are left out and listed. In
 both cases the exit code is 1. A mirror can have any address; http is only allowed on this machine.
 
@@ -50,11 +51,16 @@ ${operatorDetails}`,
       throw usageError('--from and --mirror cannot be combined; give only one of them')
     }
     const { data } = configOf(terminal, options)
-    const { sources, fetch } =
-      options.from === undefined ? bySources(terminal, options) : await byBundle(terminal, options)
+    // Checks the options before it opens the database.
+    const bundle = options.from === undefined ? undefined : await byBundle(terminal, options)
+    if (!bundle) sourcesOf(terminal, options)
     mkdirSync(data, { recursive: true, mode: 0o700 })
-    const sync = { fetch, data, full: options.full === true }
-    return withOperator(terminal, options, (api) => syncAll(terminal, options, api, sources, sync))
+    return withOperator(terminal, options, async (api) => {
+      const known = (await api.get('/control/v1/vulnerabilitySources')) as ListVulnerabilitySourcesResponseJson
+      const { sources, fetch } = bundle ?? bySources(terminal, options, known.needed ?? [])
+      if (sources.length === 0) terminal.say(nothingNeeded)
+      return syncAll(terminal, options, api, sources, { fetch, data, full: options.full === true, known })
+    })
   },
 }
 
@@ -62,8 +68,11 @@ type Last = { fingerprint: string; buildTime: string }
 type Fetch = (source: Source, last: Last & { folder: string }) => Promise<Fetched>
 type Way = { sources: readonly Source[]; fetch: Fetch }
 
-function bySources(terminal: Terminal, options: Options): Way {
-  const { sources, way } = sourcesOf(terminal, options)
+const nothingNeeded =
+  'pinfold: no data source was read, because no stored image has known packages; push an image, or name data sources with --source'
+
+function bySources(terminal: Terminal, options: Options, needed: readonly string[]): Way {
+  const { sources, way } = sourcesOf(terminal, options, needed)
   const outgoing = createOutgoing(way)
   return { sources, fetch: (source, last) => fetchSource(source, { outgoing, ...last }) }
 }
@@ -93,13 +102,11 @@ async function readLocation(location: BundleLocation): Promise<PackedSource[]> {
   }
 }
 
-type Sync = { fetch: Fetch; data: string; full: boolean }
-type Known = { name: string; fingerprint: string; buildTime?: string }
+type Sync = { fetch: Fetch; data: string; full: boolean; known: ListVulnerabilitySourcesResponseJson }
 type Result = Synced & { name: string }
 
 async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, sources: readonly Source[], sync: Sync) {
-  const { sources: listed = [] } = await api.get('/control/v1/vulnerabilitySources')
-  const known = new Map((listed as Known[]).map((one) => [one.name, one]))
+  const known = new Map((sync.known.sources ?? []).map((one) => [one.name, one]))
   let failed = false
   for (const source of sources) {
     terminal.status?.(`${source.name} …`)

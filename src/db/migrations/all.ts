@@ -99,6 +99,7 @@ import { migration as imagesWithoutPackages } from './0150-expand-images-without
 import { migration as listOrders } from './0151-expand-list-orders.ts'
 import { migration as sessionGroupRoles } from './0152-expand-session-group-roles.ts'
 import { migration as emailDomains } from './0153-expand-email-domains.ts'
+import { migration as listEcosystems } from './0154-expand-list-ecosystems.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -202,4 +203,5 @@ export const migrations: readonly Migration[] = [
   listOrders,
   sessionGroupRoles,
   emailDomains,
+  listEcosystems,
 ]

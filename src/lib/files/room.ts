@@ -1,4 +1,4 @@
-// Check for a full disk.
+// Free space of a disk.
 import { randomBytes } from 'node:crypto'
 import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,6 +7,12 @@ import { join } from 'node:path'
 const amplyBytes = 64 << 20
 const amplyFiles = 1000
 const probe = Buffer.alloc(1 << 20, 1)
+
+/** Number of free bytes on the disk of the folder. */
+export async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
 
 /** True if a file of 1 MiB cannot be written to the folder. Throws for any other error of the disk. */
 export async function isDiskFull(folder: string): Promise<boolean> {

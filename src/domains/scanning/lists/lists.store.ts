@@ -92,6 +92,24 @@ export async function setPayer(tx: Tx, listNo: number, { payer, bytes, charged }
     UPDATE component_lists SET payer = ${payer}, bytes = ${bytes}, charged = ${charged} WHERE id = ${listNo}`)
 }
 
+/** Limit on the distinct sets of ecosystems that `storedEcosystems` reads. */
+const maxSets = 2000
+
+/** Ecosystems of the packages of all images, in no order. Lists of earlier releases count after their next cleanup. */
+export async function storedEcosystems(reader: Reader): Promise<Set<string>> {
+  const found = new Set<string>()
+  let last = ''
+  for (let sets = 0; sets < maxSets; sets++) {
+    // Jumps from each set to the next one in the index, since many lists have the same set.
+    const row = await reader.get<{ ecosystems: string }>(sql`
+      SELECT ecosystems FROM component_lists WHERE ecosystems > ${last} ORDER BY ecosystems LIMIT 1`)
+    if (!row) break
+    last = row.ecosystems
+    for (const one of JSON.parse(last) as string[]) found.add(one)
+  }
+  return found
+}
+
 const atOnce = 50
 
 /** Numbers of the components by their keys. Inserts components that do not exist yet. */

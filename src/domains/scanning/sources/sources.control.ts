@@ -19,7 +19,7 @@ type RangeEvent = AffectedPackage['ranges'][number]['events'][number]
 
 export const vulnerabilitySources: Handlers<typeof VulnerabilitySourcesService> = {
   async listVulnerabilitySources(call) {
-    return toSources({ sources: await service.listSources(call) })
+    return toSources({ sources: await service.listSources(call), needed: await service.listNeeded(call) })
   },
 
   async beginVulnerabilitySource(call, { source }) {

@@ -2,6 +2,8 @@
 
 import type { Call, Work } from '#app.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
+import { neededSources } from '#sources/definitions.ts'
+import { storedEcosystems } from '../lists/lists.store.ts'
 import * as ranks from '../ranks/ranks.service.ts'
 import { countRanks } from '../ranks/ranks.store.ts'
 import { affectedStates, severityLevels } from '../records/records.model.ts'
@@ -22,6 +24,11 @@ export async function listSources(call: Call): Promise<(stored.StoredSource & { 
   const sources = await stored.listSources(app.db)
   const [counts, ranked] = [await stored.countRecords(app.db), await countRanks(app.db)]
   return sources.map((one) => ({ ...one, records: (counts.get(one.sourceNo) ?? 0) + (ranked.get(one.sourceNo) ?? 0) }))
+}
+
+/** Names of the data sources that the packages of stored images need. */
+export async function listNeeded({ app }: Pick<Work, 'app'>): Promise<string[]> {
+  return neededSources(await storedEcosystems(app.db))
 }
 
 export async function beginSource(call: Pick<Work, 'app'>, facts: records.SourceFacts): Promise<RunName> {

@@ -4,11 +4,13 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Work } from '#app.ts'
 import { AppError } from '#lib/errors.ts'
-import { type Source, sourceNamed } from '#sources/definitions.ts'
+import { freeBytes } from '#lib/files/room.ts'
+import { OutgoingError } from '#lib/net/outgoing.ts'
+import { automatic, type Source, sourceNamed, withNeeded } from '#sources/definitions.ts'
 import { type RecordSink, type Refused, syncSource } from '#sources/sync-source.ts'
 import { WrongRecord } from '#sources/values.ts'
 import type { PutCounts } from '../records/records.model.ts'
-import { findSource, type StoredSource } from '../records/records.store.ts'
+import { countRecords, findSource, type StoredSource } from '../records/records.store.ts'
 import * as service from './sources.service.ts'
 
 type SyncWork = Pick<Work, 'app' | 'log'>
@@ -20,6 +22,8 @@ const hourMs = 3_600_000
 const retryMs = 5 * 60_000
 /** Time limit for reading one source. Valid sources take less time. An endless source must not delay the others. */
 const longestReadingMs = 6 * hourMs
+/** Limit on the bytes of one download. A download may also use at most half of the free disk space. */
+const maxDownload = 2 ** 31
 /** Age in ms at which downloaded files are deleted that a killed server left behind. */
 const abandonedMs = 24 * hourMs
 
@@ -30,7 +34,8 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
   if (hours === 0) return sum
   const mirror = given === '' || given.endsWith('/') ? given : `${given}/`
   const all: { name: string; source: Source; known: StoredSource | undefined }[] = []
-  for (const name of new Set(names)) {
+  const needed = names.includes(automatic) ? await service.listNeeded(work) : []
+  for (const name of withNeeded(names, needed)) {
     const source = sourceNamed(name, mirror)
     if (source) all.push({ name, source, known: await findSource(work.app.db, name) })
   }
@@ -44,6 +49,8 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
     sum.sources++
     if (error === '') continue
     sum.failed++
+    // A server without internet access fails all the time, so each reason is logged only once.
+    if (error === known?.error) continue
     work.log.warn('reading a vulnerability data source failed', {
       source: name,
       reason: error,
@@ -74,16 +81,30 @@ async function syncOne(work: SyncWork, source: Source, known: StoredSource | und
   try {
     const { fingerprint = '', buildTime = '' } = known ?? {}
     const run = await service.beginSource(work, { name, url, licence, ecosystems })
-    const fetching = { outgoing: app.toSources, folder, fingerprint, buildTime }
+    const maxBytes = Math.min(maxDownload, Math.floor((await freeBytes(folder)) / 2))
+    const fetching = { outgoing: app.toSources, folder, fingerprint, buildTime, maxBytes }
     const { fetchSource } = await import('#sources/fetch.ts')
-    const fetch = () => fetchSource(source, { ...fetching, signal: AbortSignal.any([signal, overdue]) })
+    const fetch = () =>
+      withinDisk(maxBytes, fetchSource(source, { ...fetching, signal: AbortSignal.any([signal, overdue]) }))
     const onProgress = () => {
       if (overdue.aborted) throw new WrongRecord(`reading the data source takes longer than ${mostMs / hourMs} hours`)
       if (!site.holds()) lost.abort(new Error('another server reads the data sources'))
     }
-    return await syncSource(fetch, createSink(work, run), { signal, onProgress })
+    return await syncSource(fetch, await createSink(work, run), { signal, onProgress })
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Explains a download that is too large for the disk. */
+async function withinDisk<T>(maxBytes: number, fetched: Promise<T>): Promise<T> {
+  try {
+    return await fetched
+  } catch (error) {
+    if (!(error instanceof OutgoingError) || error.reason !== 'too-large' || maxBytes === maxDownload) throw error
+    throw new WrongRecord(
+      `the download is larger than ${Math.floor(maxBytes / 2 ** 20)} MiB, half of the free space in the data folder`,
+    )
   }
 }
 
@@ -97,19 +118,28 @@ async function emptyFolder(data: string): Promise<string> {
   return mkdtemp(join(data, 'sync-'))
 }
 
-function createSink(work: SyncWork, run: service.RunName): RecordSink {
+async function createSink(work: SyncWork, run: service.RunName): Promise<RecordSink> {
+  const most = work.app.config.vulnerabilityMaxRecords
+  let stored = [...(await countRecords(work.app.db)).values()].reduce((sum, one) => sum + one, 0)
   return {
-    put: (given, onRefused) =>
-      putSome(given, 'records', {
+    async put(given, onRefused) {
+      const counts = await putSome(given, 'records', {
         onRefused,
         idOf: ({ id }) => id,
         put: (some) => service.putRecords(work, run, some),
-      }),
+      })
+      stored += counts.created
+      if (counts.created > 0 && stored > most) throw new WrongRecord(tooMany(most))
+      return counts
+    },
     putRanks: (given, onRefused) =>
       putSome(given, 'ranks', { onRefused, idOf: ({ cve }) => cve, put: (some) => service.putRanks(work, run, some) }),
     finish: (end) => withWrongRecord(() => service.finishSource(work, run, end)),
   }
 }
+
+const tooMany = (most: number): string =>
+  `more than ${most} records would be stored, the limit of PINFOLD_VULNERABILITY_MAX_RECORDS`
 
 type Putting<T> = {
   onRefused: (one: Refused) => void
