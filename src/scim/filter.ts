@@ -126,7 +126,8 @@ class FilterReader {
 
   #readCondition(prefix: string, depth: number): ScimFilter {
     const { schema, list, names, text } = this.#of
-    const path = this.#next('an attribute').toLowerCase()
+    const written = this.#next('an attribute')
+    const path = written.toLowerCase()
     const plain = isOwnName(path, schema) ? path.slice(schema.length + 1) : path
     if (prefix === '' && plain === list && this.#skip('[')) {
       const part = this.readOr(`${list}.`, depth + 1)
@@ -138,14 +139,15 @@ class FilterReader {
     if (++this.#conditions > maxConditions) throw refuse(`the filter must have at most ${maxConditions} conditions`)
     const name = prefix + plain
     const attribute = Object.hasOwn(names, name) ? names[name] : undefined
-    if (attribute === undefined) throw refuse(`${path}: cannot be used in a filter; supported are ${text}`)
+    if (attribute === undefined) throw refuse(`${written}: cannot be used in a filter; supported are ${text}`)
     const condition = this.#readComparison(attribute)
     return prefix === '' && attribute.startsWith(`${list}.`) ? { kind: 'item', part: condition } : condition
   }
 
   #readComparison(attribute: FilterAttribute): ScimFilter {
-    const op = this.#next('an operator').toLowerCase() as Comparison
-    if (!operators.includes(op)) throw refuse(`${op} is not a filter operator`)
+    const written = this.#next('an operator')
+    const op = written.toLowerCase() as Comparison
+    if (!operators.includes(op)) throw refuse(`${written} is not a filter operator`)
     if (attribute === 'members.value' && op !== 'eq' && op !== 'pr')
       throw refuse('members: only eq and pr are supported')
     if (op === 'pr') return { kind: 'compare', attribute, op, value: '' }

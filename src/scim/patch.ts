@@ -43,7 +43,9 @@ export function readOperations(body: unknown, kind: ScimKind): Operation[] {
     throw wrong('invalidSyntax', `schemas: must name ${patchSchema}`)
   }
   const given = memberOf(body as Json, 'Operations')
-  if (!Array.isArray(given) || given.length === 0) throw wrong('invalidSyntax', 'Operations: must be a list')
+  if (!Array.isArray(given) || given.length === 0) {
+    throw wrong('invalidSyntax', 'Operations: must be a list of at least one operation')
+  }
   if (given.length > maxOperations) throw wrong('tooMany', `Operations: must have at most ${maxOperations} operations`)
   const operations = given.map((one) => readOperation(one, kind))
   if (operations.reduce((sum, all) => sum + all.length, 0) > maxMembers) {

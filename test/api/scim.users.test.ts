@@ -273,6 +273,8 @@ test('filters without an index are refused', async () => {
     `userName eq "${'a'.repeat(3000)}"`,
   ]
   for (const filter of wrong) assertScimError(await find(filter), 400, 'invalidFilter')
+  assert.match((await find('name.givenName eq "a"')).body.detail, /^name\.givenName: cannot be used in a filter/)
+  assert.match((await find('userName HAS "a"')).body.detail, /^HAS is not a filter operator/)
 })
 
 test('the SCIM endpoint accepts only the token of its provider', async () => {
