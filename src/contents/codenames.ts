@@ -22,3 +22,6 @@ export function releaseNamed(id: string, text: string): string {
 export function distributionWithCodename(text: string): string | undefined {
   return Object.keys(codenames).find((id) => Object.hasOwn(codenames[id]!, text.toLowerCase()))
 }
+
+/** True if the releases of the distribution have codenames. */
+export const hasCodenames = (id: string): boolean => Object.hasOwn(codenames, id)

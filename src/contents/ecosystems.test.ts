@@ -179,7 +179,7 @@ test('reads the distribution of a package from its package URL', () => {
   })
   assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=12.5'), { id: 'debian', version: '12.5' })
   assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=bookworm'), { id: 'debian', version: '12' })
-  assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=sid'), { id: 'debian', version: '' })
+  assert.deepEqual(distribution('pkg:deb/debian/curl@7?distro=sid'), { id: 'debian', version: 'sid' })
   const openEuler = (release: string) =>
     distribution(`pkg:rpm/openeuler/openssl@1.1.1wa-1.${release}?arch=x86_64&distro=openEuler-22.03`)
   assert.deepEqual(openEuler('oe2203sp3'), { id: 'openeuler', version: '22.03-LTS-SP3' })

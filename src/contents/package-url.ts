@@ -3,7 +3,7 @@
 import { decodePercent } from '#lib/net/percent-encoding.ts'
 import { goModulePath, goRelease, isGoItself } from '#versions/go-names.ts'
 import { projectName } from '#versions/pep503.ts'
-import { distributionWithCodename, releaseNamed } from './codenames.ts'
+import { distributionWithCodename, hasCodenames, releaseNamed } from './codenames.ts'
 import {
   type Distribution,
   distributionKinds,
@@ -77,7 +77,9 @@ export function distributionOf(url: string): Distribution | undefined {
   const release = releaseNamed(id, rest)
   const built = id === 'openeuler' ? openEulerOf(ofPackage) : undefined
   if (built !== undefined && (rest === '' || built.startsWith(rest))) return { id, version: built }
-  const isRelease = release !== rest || rest !== distro || /^v?\d|^edge$/i.test(rest)
+  // An unknown codename is a release too. Without it, its packages would be compared as those of the image's release.
+  const isUnknownName = hasCodenames(id) && /^[a-z][\w.-]*$/i.test(rest) && rest.toLowerCase() !== id
+  const isRelease = release !== rest || rest !== distro || isUnknownName || /^v?\d|^edge$/i.test(rest)
   const version = isRelease ? release : ''
   return { id: id.slice(0, 128).toWellFormed(), version: version.slice(0, 128).toWellFormed() }
 }

@@ -280,4 +280,13 @@ test('reports a coverage gap for packages of another release than the compared o
     ofJson(cyclone(zlib('12'), zlib('11'))).gaps.map(({ message }) => message),
     ['an SBOM has 1 package of debian 11, compared with advisories for debian 12'],
   )
+  for (const codename of ['nosuch', 'kali-rolling']) {
+    const later = { name: 'zlib', purl: `pkg:deb/debian/zlib@1?distro=${codename}` }
+    const { distribution, gaps } = ofJson(cyclone(later, zlib('12')))
+    assert.deepEqual(
+      [distribution.version, ...gaps.map(({ message }) => message)],
+      ['12', `an SBOM has 1 package of debian ${codename}, compared with advisories for debian 12`],
+    )
+  }
+  assert.deepEqual(ofJson(cyclone(zlib('12'), { name: 'z', purl: 'pkg:deb/debian/z@1?distro=debian' })).gaps, [])
 })
