@@ -97,6 +97,8 @@ function parse(url: string): Parsed | undefined {
   const isScope = (at === 0 || path[at - 1] === '/') && path.includes('/', at)
   const end = at >= 0 && !isScope ? at : path.length
   const parts = path.slice(0, end).split('/').map(decodePercent)
+  // A name with a wrong escape would match no advisory.
+  if (parts.some((part) => /%(?![\dA-F]{2})/i.test(part) && path.includes(part))) return undefined
   const qualifiers = new URLSearchParams(query.replaceAll('+', '%2B'))
   return {
     type: type.toLowerCase(),

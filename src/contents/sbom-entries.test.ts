@@ -290,3 +290,17 @@ test('reports a coverage gap for packages of another release than the compared o
   }
   assert.deepEqual(ofJson(cyclone(zlib('12'), { name: 'z', purl: 'pkg:deb/debian/z@1?distro=debian' })).gaps, [])
 })
+
+test('a package URL with a wrong escape in its name is invalid, and not a package without vulnerabilities', () => {
+  const { packages, gaps } = ofJson(
+    cyclone({ name: 'a', purl: 'pkg:npm/%zz@1' }, { name: 'b', purl: 'pkg:npm/%40acme/a%25b@1' }),
+  )
+  assert.deepEqual(
+    packages.map(({ name }) => name),
+    ['@acme/a%b'],
+  )
+  assert.deepEqual(
+    gaps.map(({ message }) => message),
+    ['an SBOM has 1 package with an invalid package URL'],
+  )
+})
