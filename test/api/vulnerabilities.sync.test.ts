@@ -12,7 +12,7 @@ import { startWorkers } from '#workers.ts'
 import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { osv, startMirror } from '../support/mirror.ts'
-import { startPinfold } from '../support/pinfold.ts'
+import { type Json, startPinfold } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, pythonPackage } from '../support/scanning.ts'
 import { zipOf } from '../support/zip.ts'
@@ -109,10 +109,19 @@ test('reads only the data sources that the packages of stored images need', asyn
   const needed = async () => ok(await operator.get('/control/v1/vulnerabilitySources')).needed ?? []
   assert.deepEqual(await needed(), [])
   assert.deepEqual(await asked(0), ['debian-tracker'])
-  await pushAndScan(registry, 'acme/app', image, 'latest')
+  const digest = await pushAndScan(registry, 'acme/app', image, 'latest')
   await pushAndScan(registry, 'acme/app', { ...image, ...pythonPackage('click', '1.0') }, 'next')
   assert.deepEqual(await needed(), ['osv/Alpine', 'osv/PyPI', 'epss', 'kev'])
   assert.deepEqual(await asked(0.01), ['epss.csv.gz', 'kev.json', 'osv/Alpine/all.zip', 'osv/PyPI/all.zip'])
+  const [repo] = ok(await operator.get('/registry/v2/repos')).repos
+  const { gaps } = ok(await operator.get(`/registry/v2/repos/${repo.uid}/digests/${digest}/findings`))
+  assert.deepEqual(
+    gaps.map(({ subject, message }: Json) => `${subject}: ${message}`),
+    ['Alpine:v3.19', 'PyPI'].map((one) => {
+      const source = `osv/${one.split(':')[0]}`
+      return `${one}: its data source ${source} was not read completely yet: the server responded with HTTP 404`
+    }),
+  )
   const text = await app.metrics.registry.metrics()
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="osv\/PyPI"\} 1$/m)
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)

@@ -1,7 +1,7 @@
 // Coverage gaps of an image at a time. Causes are packages that no data source covers, and data sources that were out of date.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import type { Distribution } from '#contents/packages.ts'
-import { partsWith } from '#sources/definitions.ts'
+import { neededSources, partsWith } from '#sources/definitions.ts'
 import { dayMs, type Gap } from '../image-findings/reports.model.ts'
 import type { SourceRead } from '../records/records.store.ts'
 
@@ -54,7 +54,7 @@ function gapsOf(
     return read && speaksOf(read.ecosystems, ecosystem) ? [{ read, last: lastUntil(all, time) ?? read }] : []
   })
   if (those.length === 0) {
-    return [isImported(ecosystem, histories, time) ? importedOnly(ecosystem) : noSource(ecosystem)]
+    return [isImported(ecosystem, histories, time) ? importedOnly(ecosystem) : noSource(ecosystem, histories, time)]
   }
   const missing = missingParts(those.map(({ read: { name } }) => name))
   const parts = missing.map((subject): Gap => {
@@ -95,11 +95,16 @@ export function withDistribution(gap: Gap, { id, version }: Distribution): Gap {
   return { ...gap, message: `OSV has no advisories for ${name}, so its packages were not compared` }
 }
 
-const noSource = (subject: string): Gap => ({
-  reason: 'NO_SOURCE',
-  subject,
-  message: 'no data source covers this ecosystem',
-})
+/** Gap of an ecosystem without a data source, with the reason if its database of OSV could not be read so far. */
+function noSource(subject: string, histories: readonly History[], time: string): Gap {
+  const [name] = neededSources([subject])
+  const last = histories.flatMap(({ all }) => lastUntil(all, time) ?? []).find((read) => read.name === name)
+  const message =
+    last && last.error !== ''
+      ? `its data source ${name} was not read completely yet: ${last.error}`
+      : 'no data source covers this ecosystem'
+  return { reason: 'NO_SOURCE', subject, message }
+}
 
 /** Gap of an ecosystem with imported records only. An import need not contain all records. */
 const importedOnly = (subject: string): Gap => ({
