@@ -9,7 +9,7 @@ import { must, root } from './run.ts'
 
 const out = resolve(process.argv[2] ?? root)
 
-function write(file: string, text: string): void {
+function write(file: string, text: string | Buffer): void {
   mkdirSync(dirname(join(out, file)), { recursive: true })
   writeFileSync(join(out, file), text)
 }
@@ -27,7 +27,8 @@ const { referencePages } = await import('./reference.ts')
 write('gen/openapi.json', `${JSON.stringify(openApi(contract, 'v2'), null, 1)}\n`)
 write('gen/openapi-v1.json', `${JSON.stringify(openApi(contract, 'v1'), null, 1)}\n`)
 write('gen/mcp-tools.json', `${JSON.stringify(mcpTools(contract), null, 1)}\n`)
-for (const [name, text] of Object.entries(consoleFiles(root))) write(join('gen/console', name), text)
+rmSync(join(out, 'gen/console'), { recursive: true, force: true })
+for (const [name, text] of Object.entries(await consoleFiles(root))) write(join('gen/console', name), text)
 write('docs/config.md', configPage())
 write('docs/errors.md', errorsPage())
 write('docs/reference/cli.md', await cliPage())

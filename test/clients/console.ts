@@ -13,6 +13,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
+import { consoleBudget } from '../../scripts/console.ts'
 import {
   audit,
   copied,
@@ -333,12 +334,9 @@ await check('5: the console is small, and pushed blobs are sent with nosniff', a
   const sent = await page.evaluate<[string, number][]>(
     "performance.getEntriesByType('resource').map(({ name, encodedBodySize }) => [name, encodedBodySize])",
   )
-  const budget = { '.js': 80_000, '.css': 15_000 }
-  for (const [ending, most] of Object.entries(budget)) {
-    const found = sent.filter(([name]) => new URL(name).pathname.endsWith(ending))
-    const total = found.reduce((sum, [, size]) => sum + size, 0)
-    expect(total > 0 && total <= most, sent)
-  }
+  const found = sent.filter(([name]) => /\.(?:js|css)$/.test(new URL(name).pathname))
+  const total = found.reduce((sum, [, size]) => sum + size, 0)
+  expect(found.length > 1 && total <= consoleBudget.first, sent)
   const { pinfold, pusher } = scene
   const token = await pinfold.tokenFor(pusher.uid, { audience: new URL(url).host })
   const blob = await fetch(url + scene.scriptBlob, { headers: { authorization: `Bearer ${token}` } })

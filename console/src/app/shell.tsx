@@ -2,11 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { words } from '../words.ts'
 import { ErrorBoundary } from './boundary.tsx'
+import { CurrentScreen } from './current-screen.tsx'
 import { Help } from './help.tsx'
 import { startKeys } from './keys.ts'
 import { paths } from './paths.ts'
 import { go, here, route } from './route.ts'
-import { screenOf } from './screens.tsx'
 import { me } from './session.ts'
 import { isUtc, type Theme, theme } from './settings.ts'
 
@@ -39,7 +39,9 @@ export function Shell() {
         <Choices showHelp={() => setHelp(true)} />
       </header>
       <main id="main" tabIndex={-1}>
-        <ErrorBoundary key={here().pathname}>{screenOf(route.value)}</ErrorBoundary>
+        <ErrorBoundary key={here().pathname}>
+          <CurrentScreen />
+        </ErrorBoundary>
       </main>
       <footer>
         <span>{words.footer(me.version)}</span> <a href="/docs">{words.reference}</a>

@@ -55,4 +55,4 @@ const explanations = {
   count: 'Count',
 }
 
-export const access = { ...bindings, ...explanations }
+export const accessWords = { ...bindings, ...explanations }

@@ -1,5 +1,5 @@
 // Texts of the account of the signed-in person: sessions, push tokens and invitations.
-export const account = {
+export const accountWords = {
   signedInAs: 'You are signed in as',
   copyUid: 'Copy your UID',
   signOut: 'Sign out',

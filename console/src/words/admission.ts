@@ -74,4 +74,4 @@ const results = {
   revokeGateText: 'After the exemption is revoked, admission policies apply to the image again.',
 }
 
-export const admission = { ...policies, ...results }
+export const admissionWords = { ...policies, ...results }

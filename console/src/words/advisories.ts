@@ -1,5 +1,5 @@
 // Texts of advisories and their review.
-export const advisories = {
+export const advisoryWords = {
   advisory: 'Advisory',
   advisoryQuery: 'ID, CVE or name',
   review: 'Review',

@@ -1,7 +1,7 @@
 // Texts of cooldown policies and their exemptions.
 import { counted } from './format.ts'
 
-export const cooldown = {
+export const cooldownWords = {
   cooldownPolicies: 'Cooldown policies',
   cooldownText:
     'A cooldown policy sets a minimum age for the images that some identities can pull. It applies to pulls by tag and by digest.',

@@ -72,4 +72,4 @@ const comparison = {
   noDifference: 'There is no difference.',
 }
 
-export const digests = { ...digest, ...retentionOfDigest, ...pulls, ...findings, ...comparison }
+export const digestWords = { ...digest, ...retentionOfDigest, ...pulls, ...findings, ...comparison }

@@ -54,4 +54,4 @@ const stream = {
   subject: 'Resource',
 }
 
-export const events = { ...webhooks, ...deliveries, ...stream }
+export const eventWords = { ...webhooks, ...deliveries, ...stream }

@@ -1,5 +1,5 @@
 // Texts of organizations and folders: their lists, tabs and settings.
-export const groups = {
+export const groupWords = {
   noOrganizations: 'There are no organizations yet. To create one, run:',
   notMember:
     'You are not a member of an organization yet. Ask an owner to invite you. If this server allows it, you can also create one:',

@@ -1,5 +1,5 @@
 // Texts of the setup of CI jobs that sign in with a token of their platform.
-export const keyless = {
+export const keylessWords = {
   keylessHidden:
     'You do not have permission to set up keyless CI here, because it creates an identity and grants it a role. Ask an owner of the organization.',
   keylessIntro:

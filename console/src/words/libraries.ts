@@ -1,5 +1,5 @@
 // Texts of the catalog of libraries.
-export const libraries = {
+export const libraryWords = {
   allEcosystems: 'all',
   partOfName: 'Part of the name',
   noLibraries: 'There are no matching libraries. To import libraries from their repositories, run:',

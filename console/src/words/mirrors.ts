@@ -83,4 +83,4 @@ const copies = {
   withUniqueTags: 'with additional dated tags',
 }
 
-export const mirrors = { ...upstreams, ...mirrored, ...copies }
+export const mirrorWords = { ...upstreams, ...mirrored, ...copies }

@@ -80,4 +80,4 @@ const scim = {
   newScimToken: 'Replace SCIM token',
 }
 
-export const people = { ...invitations, ...providers, ...emailDomains, ...mappings, ...scim }
+export const peopleWords = { ...invitations, ...providers, ...emailDomains, ...mappings, ...scim }

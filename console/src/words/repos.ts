@@ -1,7 +1,7 @@
 // Texts of a repository: its tags, tag history, readme and settings.
 import { numbers } from './format.ts'
 
-export const repos = {
+export const repoWords = {
   repoViews: {
     tags: 'Tags',
     history: 'Tag history',

@@ -95,4 +95,4 @@ const quarantines = {
   releaseQuarantineText: 'The image can be pulled again after the release.',
 }
 
-export const retention = { ...policies, ...protection, ...plans, ...holds, ...quarantines }
+export const retentionWords = { ...policies, ...protection, ...plans, ...holds, ...quarantines }

@@ -1,5 +1,5 @@
 // Texts of accepted risks and trusted VEX signers.
-export const risks = {
+export const riskWords = {
   risks: 'Accepted risks',
   risksText:
     'Vulnerability reports and admission policies ignore an accepted risk in its scope until it expires. Events that were already sent do not change.',

@@ -1,5 +1,5 @@
 // Texts that the screens of policies, accepted risks and mirrors share.
-export const rules = {
+export const ruleWords = {
   rulesHidden: 'You do not have permission to see these settings. Ask an owner of the organization.',
   rulesAboveHidden: 'Settings of groups above apply here too, but you do not have permission to see them.',
   cutList: 'The organization has more than 1,000 entries of this kind. Only the first 1,000 were searched.',

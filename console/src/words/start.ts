@@ -1,7 +1,7 @@
 // Texts of the home screen and of the search results.
 import { counted } from './format.ts'
 
-export const start = {
+export const startWords = {
   startTitle: 'Home',
   startIntro:
     'Search for a path, a tag, a digest, a vulnerability or a name. The list shows the latest tag updates that you can see.',

@@ -98,4 +98,4 @@ const views = {
   } as Record<string, string>,
 }
 
-export const tags = { ...tag, ...proofs, ...views }
+export const tagWords = { ...tag, ...proofs, ...views }

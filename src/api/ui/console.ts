@@ -1,37 +1,71 @@
 // The console: one page for all of its paths, and its files. The content security policy of the page allows no other content of
 // the same origin.
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { answer } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { operator, type Session } from '#issuer/people/sessions.ts'
-import { html, textOf } from './html.ts'
+import { type Html, html, textOf } from './html.ts'
 import { send } from './page.ts'
 
 export const assetsPath = '/ui/assets/'
 
-type Asset = { path: string; type: string; plain: Buffer; zipped: Buffer }
+/** Files of the console by use, as `npm run gen` writes them. `first` has the scripts that each page loads, the entry point first. */
+export type Manifest = {
+  first: string[]
+  styles: string
+  icon: string
+  fonts: string[]
+  areas: Record<string, string[]>
+}
 
-/** Files of the console, read at the first request. Their names contain a hash of the content. */
-export type Console = { script: Asset; style: Asset; icon: Asset }
+type Asset = { type: string; plain: Buffer; zipped: Buffer | undefined }
+
+/** Files of the console by path, read at the first request. */
+export type Console = { assets: ReadonlyMap<string, Asset>; head: Html }
+
+const folder = new URL('../../../gen/console/', import.meta.url)
+
+const types: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  woff2: 'font/woff2',
+}
 
 export function openConsole(): () => Console {
   let known: Console | undefined
   return () => {
-    known ??= {
-      script: assetOf('console.js', 'text/javascript; charset=utf-8'),
-      style: assetOf('console.css', 'text/css; charset=utf-8'),
-      icon: assetOf('icon.svg', 'image/svg+xml'),
-    }
+    known ??= readConsole()
     return known
   }
 }
 
-function assetOf(name: string, type: string): Asset {
-  const plain = readFileSync(new URL(`../../../gen/console/${name}`, import.meta.url))
-  const path = `${assetsPath}${name.replace('.', `-${hash('sha256', plain).slice(0, 16)}.`)}`
-  return { path, type, plain, zipped: gzipSync(plain, { level: 9 }) }
+/**
+ * Reads the files. Their folder in URLs is a hash of all contents, so that browsers keep them, and never mix the files of two
+ * releases. Scripts load each other, and styles load fonts, by relative URLs.
+ */
+function readConsole(): Console {
+  const manifest = JSON.parse(readFileSync(new URL('manifest.json', folder), 'utf8')) as Manifest
+  const { first, styles, icon, fonts, areas } = manifest
+  const names = [...new Set([...first, styles, icon, ...fonts, ...Object.values(areas).flat()])]
+  const contents = names.map((name): [string, Buffer] => [name, readFileSync(new URL(name, folder))])
+  const digest = createHash('sha256')
+  for (const [name, plain] of contents) digest.update(`${name} ${plain.length}\n`).update(plain)
+  const at = `${assetsPath}${digest.digest('hex').slice(0, 16)}/`
+  const assets = contents.map(([name, plain]): [string, Asset] => {
+    const ending = name.slice(name.lastIndexOf('.') + 1)
+    // Fonts are compressed already.
+    const zipped = ending === 'woff2' ? undefined : gzipSync(plain, { level: 9 })
+    return [at + name, { type: types[ending]!, plain, zipped }]
+  })
+  const head = html`<link rel="icon" href="${at}${icon}">
+${fonts.map((name) => html`<link rel="preload" as="font" type="font/woff2" href="${at}${name}" crossorigin>\n`)}
+<link rel="stylesheet" href="${at}${styles}">
+${first.slice(1).map((name) => html`<link rel="modulepreload" href="${at}${name}">\n`)}
+<script type="module" src="${at}${first[0]!}"></script>`
+  return { assets: new Map(assets), head }
 }
 
 const forever = 'public, max-age=31536000, immutable'
@@ -40,15 +74,16 @@ const forever = 'public, max-age=31536000, immutable'
  * Sends a file of the console. Responds 404 for a file of another release. Otherwise caches would store wrong content under its
  * name.
  */
-export function sendAsset(arrival: HttpArrival, { script, style, icon }: Console): void {
-  const asset = [script, style, icon].find(({ path }) => path === arrival.path)
+export function sendAsset(arrival: HttpArrival, { assets }: Console): void {
+  const asset = assets.get(arrival.path)
   if (!asset) {
     send(arrival, 404, 'text/plain', 'there is no such file\n')
     return
   }
-  const isZipped = /\bgzip\b/.test(String(arrival.req.headers['accept-encoding'] ?? ''))
-  answer(arrival, 200, isZipped ? asset.zipped : asset.plain, {
-    'content-type': asset.type,
+  const { type, plain, zipped } = asset
+  const isZipped = zipped !== undefined && /\bgzip\b/.test(String(arrival.req.headers['accept-encoding'] ?? ''))
+  answer(arrival, 200, isZipped ? zipped : plain, {
+    'content-type': type,
     'cache-control': forever,
     vary: 'accept-encoding',
     'cross-origin-resource-policy': 'same-origin',
@@ -66,6 +101,7 @@ function policyOf(url: string): string {
     "default-src 'none'",
     `script-src ${assets}`,
     `style-src ${assets}`,
+    `font-src ${assets}`,
     `img-src ${assets}`,
     `connect-src ${url}/ui/api/`,
     "form-action 'self'",
@@ -77,7 +113,7 @@ function policyOf(url: string): string {
 }
 
 /** Sends the page for any path of the console. The script shows the screen of the path. */
-export function sendConsole(arrival: HttpArrival, session: Session, { script, style, icon }: Console): void {
+export function sendConsole(arrival: HttpArrival, session: Session, { head }: Console): void {
   const { url, app } = arrival.edge
   const { identityUid, profile, organization } = session
   const isOperator = identityUid === operator
@@ -89,9 +125,7 @@ export function sendConsole(arrival: HttpArrival, session: Session, { script, st
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
 <title>Pinfold</title>
-<link rel="icon" href="${icon.path}">
-<link rel="stylesheet" href="${style.path}">
-<script type="module" src="${script.path}"></script>
+${head}
 </head>
 <body data-uid="${identityUid}" data-name="${name}" data-email="${profile.email}" data-organization="${organization}"
 data-operator="${isOperator ? 'yes' : 'no'}" data-host="${new URL(url).host}" data-version="${app.version}">

@@ -127,7 +127,7 @@ export function entriesOf(facts: Facts): Record<string, Record<string, Entry>> {
       '/mcp': at('/mcp', { headers: { ...api, accept: 'application/json, text/event-stream' }, bodies: mcpBodies }),
     },
     ui: {
-      '/ui/assets/…': at(openConsole()().script.path, { headers: page }),
+      '/ui/assets/…': at([...openConsole()().assets.keys()][0]!, { headers: page }),
       '/ui/…': at('/ui/repos', { headers: page }),
     },
     'ui-ledger': proofs('/ui/api', page),

@@ -10,6 +10,7 @@ import { useLoad } from '../../ui/load.ts'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { accessWords } from '../../words/access.ts'
 import { words } from '../../words.ts'
 import { groupTabs } from '../groups/group-tabs.ts'
 
@@ -35,7 +36,7 @@ export function AccessScreen({ names, query }: Props) {
   })
   return (
     <Screen
-      title={words.accessTo(nameOf(names.at(-1)!))}
+      title={accessWords.accessTo(nameOf(names.at(-1)!))}
       trail={trailOf([...names, ''])}
       tabs={groupTabs(names, 'access')}
     >
@@ -44,17 +45,17 @@ export function AccessScreen({ names, query }: Props) {
           <>
             {identity !== '' && (
               <Note>
-                {words.onlyRolesOf(rows[0]?.identity.name || identity)}{' '}
+                {accessWords.onlyRolesOf(rows[0]?.identity.name || identity)}{' '}
                 <a href={paths.group(names, 'access')}>{words.showAll}</a>
               </Note>
             )}
-            {hidden > 0 && <Note kind="warn">{words.hiddenBindings(hidden)}</Note>}
-            {cut && <Note>{words.cutBindings(most)}</Note>}
+            {hidden > 0 && <Note kind="warn">{accessWords.hiddenBindings(hidden)}</Note>}
+            {cut && <Note>{accessWords.cutBindings(most)}</Note>}
             {rows.length === 0 ? (
-              <Empty command="pinfold members add">{words.noBindings}</Empty>
+              <Empty command="pinfold members add">{accessWords.noBindings}</Empty>
             ) : (
               <Table
-                caption={words.access}
+                caption={accessWords.access}
                 columns={columnsFor(names, group.uid, read.reload)}
                 items={rows}
                 keyOf={({ uid }) => uid}
@@ -107,17 +108,17 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
     },
     { title: words.scope, cell: ({ above }) => (above ? words.inheritedFrom(above.name) : words.here) },
     {
-      title: words.issuerAndSubject,
+      title: accessWords.issuerAndSubject,
       cell: ({ identity }) => <bdi>{[identity.issuer, identity.subject].filter(Boolean).join(' ')}</bdi>,
     },
     {
-      title: words.explanation,
+      title: accessWords.explanation,
       cell: ({ identity, identityUid }) => (
         <a
           href={`${paths.group(names, 'why')}?identity=${identityUid}`}
-          aria-label={words.explainOf(identity.name || identityUid)}
+          aria-label={accessWords.explainOf(identity.name || identityUid)}
         >
-          {words.explain}
+          {accessWords.explain}
         </a>
       ),
     },
@@ -128,10 +129,10 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
     cell: ({ uid, above, identity, role }) =>
       above === undefined && (
         <DangerButton
-          button={words.remove}
-          label={words.removeRoleOf(role.name, identity.name)}
-          title={words.removeRoleOf(role.name, identity.name)}
-          text={words.removeRoleText}
+          button={accessWords.remove}
+          label={accessWords.removeRoleOf(role.name, identity.name)}
+          title={accessWords.removeRoleOf(role.name, identity.name)}
+          text={accessWords.removeRoleText}
           act={async () => {
             await ask('DELETE', `/iam/v2/roleBindings/${uid}`)
             reload()
@@ -165,17 +166,17 @@ function NewBinding({ group, onMade }: { group: string; onMade: () => void }) {
   }
   return (
     <details>
-      <summary>{words.grantRole}</summary>
+      <summary>{accessWords.grantRole}</summary>
       <Shown of={choices}>
         {({ roles, identities }) => (
           <Form
-            submit={words.grant}
+            submit={accessWords.grant}
             onSubmit={give}
             fields={[
               {
                 name: 'identityUid',
-                label: words.identityUid,
-                hint: words.identityHint(identities.map((one) => `${one.name}: ${one.uid}`).slice(0, 5)),
+                label: accessWords.identityUid,
+                hint: accessWords.identityHint(identities.map((one) => `${one.name}: ${one.uid}`).slice(0, 5)),
               },
               {
                 name: 'roleUid',

@@ -11,6 +11,8 @@ import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
+import { accessWords } from '../../words/access.ts'
+import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 import { groupTabs } from '../groups/group-tabs.ts'
 
@@ -35,7 +37,7 @@ export function ExplainAccessScreen({ names, query }: Props) {
     )
   return (
     <Screen
-      title={words.explainAccessTo(nameOf(names.at(-1)!))}
+      title={accessWords.explainAccessTo(nameOf(names.at(-1)!))}
       trail={trailOf([...names, ''])}
       tabs={groupTabs(names, 'why')}
     >
@@ -45,21 +47,21 @@ export function ExplainAccessScreen({ names, query }: Props) {
             <Form
               key={`${identity} ${capability}`}
               isLine
-              submit={words.explain}
+              submit={accessWords.explain}
               onSubmit={explain}
               fields={[
-                { name: 'identity', label: words.identityUid, value: identity },
+                { name: 'identity', label: accessWords.identityUid, value: identity },
                 {
                   name: 'capability',
-                  label: words.action,
+                  label: accessWords.action,
                   type: 'select',
                   value: capability,
-                  options: asked.map((value) => ({ value, label: words.capabilities[value] })),
+                  options: asked.map((value) => ({ value, label: accessWords.capabilities[value] })),
                 },
               ]}
             />
             {identity !== '' && <ExplanationTable group={uid} identity={identity} capability={capability} />}
-            <h2>{words.refusals}</h2>
+            <h2>{accessWords.refusals}</h2>
             <Refusals names={names} group={uid} page={pageOf(query)} />
           </>
         )}
@@ -78,12 +80,12 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
       {({ allowed, bindings, groupRoles, sufficientRoles, grantors }) => (
         <>
           <Note kind={allowed ? 'good' : 'warn'}>
-            <strong>{allowed ? words.allowed : words.notAllowed}</strong>
+            <strong>{allowed ? accessWords.allowed : accessWords.notAllowed}</strong>
           </Note>
-          {bindings.length + groupRoles.length === 0 && <p>{words.noBindingsOfIdentity}</p>}
+          {bindings.length + groupRoles.length === 0 && <p>{accessWords.noBindingsOfIdentity}</p>}
           {bindings.length > 0 && (
             <Table
-              caption={words.bindings}
+              caption={accessWords.bindings}
               items={bindings}
               keyOf={(one) => one.uid + one.groupUid + one.roleUid}
               columns={[
@@ -91,9 +93,9 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
                 { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
                 { title: words.scope, cell: ({ inherited }) => (inherited ? words.inherited : words.here) },
                 {
-                  title: words.effect,
+                  title: accessWords.effect,
                   cell: ({ effect }) => (
-                    <Badge kind={effect === 'EFFECT_GRANTS' ? 'good' : 'warn'}>{words.effects[effect]}</Badge>
+                    <Badge kind={effect === 'EFFECT_GRANTS' ? 'good' : 'warn'}>{accessWords.effects[effect]}</Badge>
                   ),
                 },
               ]}
@@ -101,7 +103,7 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
           )}
           {groupRoles.length > 0 && (
             <Table
-              caption={words.rolesOfExternalGroups}
+              caption={accessWords.rolesOfExternalGroups}
               items={groupRoles}
               keyOf={(one) =>
                 [one.identityProviderUid, one.externalGroupId, one.groupUid, one.roleUid, one.provisioned].join(' ')
@@ -109,19 +111,19 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
               columns={[
                 { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.noAccess}</bdi> },
                 {
-                  title: words.externalGroup,
+                  title: peopleWords.externalGroup,
                   cell: ({ externalGroupId, provisioned }) => (
                     <>
                       <bdi>{externalGroupId || words.noAccess}</bdi>{' '}
-                      <small>{provisioned ? words.provisionedGroup : words.sentGroup}</small>
+                      <small>{provisioned ? accessWords.provisionedGroup : accessWords.sentGroup}</small>
                     </>
                   ),
                 },
                 { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
                 {
-                  title: words.effect,
+                  title: accessWords.effect,
                   cell: ({ effect }) => (
-                    <Badge kind={effect === 'EFFECT_GRANTS' ? 'good' : 'warn'}>{words.effects[effect]}</Badge>
+                    <Badge kind={effect === 'EFFECT_GRANTS' ? 'good' : 'warn'}>{accessWords.effects[effect]}</Badge>
                   ),
                 },
               ]}
@@ -129,12 +131,13 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
           )}
           {sufficientRoles.length > 0 && (
             <p>
-              {words.sufficientRoles} <bdi>{sufficientRoles.map(({ name }) => name).join(', ')}</bdi>
+              {accessWords.sufficientRoles} <bdi>{sufficientRoles.map(({ name }) => name).join(', ')}</bdi>
             </p>
           )}
           {grantors.length > 0 && (
             <p>
-              {words.grantors} <bdi>{grantors.map(({ name, identityUid }) => name || identityUid).join(', ')}</bdi>
+              {accessWords.grantors}{' '}
+              <bdi>{grantors.map(({ name, identityUid }) => name || identityUid).join(', ')}</bdi>
             </p>
           )}
         </>
@@ -154,12 +157,12 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
       {({ items, total = items.length }) =>
         items.length === 0 ? (
           <NoItems page={page} size={size} total={total}>
-            <Empty>{words.noRefusals}</Empty>
+            <Empty>{accessWords.noRefusals}</Empty>
           </NoItems>
         ) : (
           <>
             <Table
-              caption={words.refusals}
+              caption={accessWords.refusals}
               items={items}
               keyOf={(one) =>
                 [one.repository, one.reference, one.action, one.caller, one.code, one.remoteAddress].join(' ')
@@ -175,7 +178,7 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
                     </bdi>
                   ),
                 },
-                { title: words.action, cell: ({ action }) => action },
+                { title: accessWords.action, cell: ({ action }) => action },
                 {
                   title: words.identity,
                   cell: ({ caller }) =>
@@ -188,7 +191,7 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
                     ),
                 },
                 { title: words.reason, cell: ({ reason, code }) => <bdi>{reason || code}</bdi> },
-                { title: words.count, cell: ({ count }) => count },
+                { title: accessWords.count, cell: ({ count }) => count },
                 { title: words.time, cell: ({ lastTime }) => <Time at={lastTime} /> },
               ]}
             />

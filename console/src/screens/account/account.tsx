@@ -9,13 +9,14 @@ import { Screen } from '../../ui/screen.tsx'
 import { Cut, Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Code, Time } from '../../ui/text.tsx'
+import { accountWords } from '../../words/account.ts'
 import { words } from '../../words.ts'
 
 export function AccountScreen() {
   return (
     <Screen title={words.account}>
       <p>
-        {words.signedInAs} <bdi>{me.name}</bdi>
+        {accountWords.signedInAs} <bdi>{me.name}</bdi>
         {me.email !== '' && me.email !== me.name && (
           <>
             {' '}
@@ -23,15 +24,15 @@ export function AccountScreen() {
           </>
         )}
       </p>
-      <Code text={me.uid} label={words.copyUid} />
+      <Code text={me.uid} label={accountWords.copyUid} />
       <form method="post" action="/ui/signout">
-        <button type="submit">{words.signOut}</button>
+        <button type="submit">{accountWords.signOut}</button>
       </form>
-      <h2>{words.sessions}</h2>
+      <h2>{accountWords.sessions}</h2>
       <Sessions />
-      <h2>{words.pushTokens}</h2>
+      <h2>{accountWords.pushTokens}</h2>
       <PushTokens />
-      <h2>{words.pendingInvitations}</h2>
+      <h2>{accountWords.pendingInvitations}</h2>
       <PendingInvitations />
     </Screen>
   )
@@ -47,18 +48,18 @@ function Sessions() {
         <>
           <Cut of={page} />
           <Table
-            caption={words.sessions}
+            caption={accountWords.sessions}
             items={page.items}
             keyOf={({ uid }) => uid}
             columns={[
-              { title: words.startedAt, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
-              { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
-              { title: words.remoteAddress, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
+              { title: accountWords.startedAt, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+              { title: accountWords.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
+              { title: accountWords.remoteAddress, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
               {
                 title: words.client,
                 cell: ({ userAgent, kind }) => (
                   <>
-                    <bdi>{userAgent}</bdi> ({words.sessionKinds[kind] ?? kind})
+                    <bdi>{userAgent}</bdi> ({accountWords.sessionKinds[kind] ?? kind})
                   </>
                 ),
               },
@@ -66,16 +67,16 @@ function Sessions() {
                 title: words.actions,
                 cell: ({ uid, current, createTime }) =>
                   current ? (
-                    <Badge kind="good">{words.thisSession}</Badge>
+                    <Badge kind="good">{accountWords.thisSession}</Badge>
                   ) : (
                     <ActButton
-                      label={words.endSessionOf(createTime)}
+                      label={accountWords.endSessionOf(createTime)}
                       act={async () => {
                         await ask('DELETE', `/control/v1/sessions/${uid}`)
                         read.reload()
                       }}
                     >
-                      {words.endSession}
+                      {accountWords.endSession}
                     </ActButton>
                   ),
               },
@@ -95,27 +96,30 @@ function PushTokens() {
     <Shown of={read}>
       {(page) =>
         page.items.length === 0 ? (
-          <Empty command="pinfold tokens push create">{words.noPushTokens}</Empty>
+          <Empty command="pinfold tokens push create">{accountWords.noPushTokens}</Empty>
         ) : (
           <>
             <Cut of={page} />
             <Table
-              caption={words.pushTokens}
+              caption={accountWords.pushTokens}
               items={page.items}
               keyOf={({ uid }) => uid}
               columns={[
                 { title: words.name, isHead: true, cell: ({ name, userName }) => <bdi>{name || userName}</bdi> },
-                { title: words.permissions, cell: ({ push }) => (push ? words.pushAndPull : words.pullOnly) },
-                { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
+                {
+                  title: accountWords.permissions,
+                  cell: ({ push }) => (push ? accountWords.pushAndPull : accountWords.pullOnly),
+                },
+                { title: accountWords.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
                 { title: words.expires, cell: ({ expireTime }) => <Time at={expireTime} /> },
                 {
                   title: words.actions,
                   cell: ({ uid, name }) => (
                     <DangerButton
                       button={words.revoke}
-                      label={words.revokeOf(name)}
-                      title={words.revokeOf(name)}
-                      text={words.revokeText}
+                      label={accountWords.revokeOf(name)}
+                      title={accountWords.revokeOf(name)}
+                      text={accountWords.revokeText}
                       act={async () => {
                         await ask('DELETE', `/control/v1/pushTokens/${uid}`)
                         read.reload()
@@ -145,19 +149,19 @@ function PendingInvitations() {
     <Shown of={read}>
       {(page) =>
         page.items.length === 0 ? (
-          <Empty>{words.noPendingInvitations}</Empty>
+          <Empty>{accountWords.noPendingInvitations}</Empty>
         ) : (
           <>
             <Cut of={page} />
             <Table
-              caption={words.pendingInvitations}
+              caption={accountWords.pendingInvitations}
               items={page.items}
               keyOf={({ uid }) => uid}
               columns={[
                 { title: words.organization, isHead: true, cell: ({ organization }) => <bdi>{organization}</bdi> },
                 { title: words.role, cell: ({ role }) => <bdi>{role}</bdi> },
                 {
-                  title: words.invitedBy,
+                  title: accountWords.invitedBy,
                   cell: ({ createdByName, createdBy }) => <bdi>{createdByName || createdBy}</bdi>,
                 },
                 { title: words.time, cell: ({ createTime }) => <Time at={createTime} /> },
@@ -165,10 +169,10 @@ function PendingInvitations() {
                   title: words.actions,
                   cell: ({ uid, organization }) => (
                     <>
-                      <ActButton label={words.acceptOf(organization)} act={answer(uid, 'accept')}>
+                      <ActButton label={accountWords.acceptOf(organization)} act={answer(uid, 'accept')}>
                         {words.accept}
                       </ActButton>{' '}
-                      <ActButton label={words.declineOf(organization)} act={answer(uid, 'refuse')}>
+                      <ActButton label={accountWords.declineOf(organization)} act={answer(uid, 'refuse')}>
                         {words.decline}
                       </ActButton>
                     </>

@@ -10,6 +10,7 @@ import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
+import { advisoryWords } from '../../words/advisories.ts'
 import { words } from '../../words.ts'
 
 const root = '/vulnerabilities/v2/advisories'
@@ -28,14 +29,14 @@ export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
         submit={words.find}
         onSubmit={search}
         fields={[
-          { name: 'q', label: words.advisoryQuery, type: 'search', value: q, isOptional: true },
+          { name: 'q', label: advisoryWords.advisoryQuery, type: 'search', value: q, isOptional: true },
           {
             name: 'review',
-            label: words.review,
+            label: advisoryWords.review,
             type: 'select',
             value: review,
             isOptional: true,
-            options: Object.entries(words.reviewFilters).map(([value, label]) => ({ value, label })),
+            options: Object.entries(advisoryWords.reviewFilters).map(([value, label]) => ({ value, label })),
           },
         ]}
       />
@@ -43,7 +44,7 @@ export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
         {({ items, total = items.length }) =>
           items.length === 0 ? (
             <NoItems page={page} size={size} total={total}>
-              <Empty command="pinfold advisories import FILE">{words.noAdvisories}</Empty>
+              <Empty command="pinfold advisories import FILE">{advisoryWords.noAdvisories}</Empty>
             </NoItems>
           ) : (
             <>
@@ -59,7 +60,7 @@ export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
 
 const columns: Column<Advisory>[] = [
   {
-    title: words.advisory,
+    title: advisoryWords.advisory,
     isHead: true,
     cell: ({ uid, advisoryId }) => (
       <a data-main href={`${paths.advisories}/${uid}`}>
@@ -67,9 +68,9 @@ const columns: Column<Advisory>[] = [
       </a>
     ),
   },
-  { title: words.aliases, cell: ({ aliases }) => <bdi>{aliases.join(', ')}</bdi> },
+  { title: advisoryWords.aliases, cell: ({ aliases }) => <bdi>{aliases.join(', ')}</bdi> },
   { title: words.package, cell: ({ artifactName, artifactType }) => <bdi>{`${artifactName} (${artifactType})`}</bdi> },
-  { title: words.component, cell: ({ componentName }) => <bdi>{componentName}</bdi> },
+  { title: advisoryWords.component, cell: ({ componentName }) => <bdi>{componentName}</bdi> },
   { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
 ]
 
@@ -77,7 +78,7 @@ type AdvisoryEvent = Advisory['events'][number]
 
 export function AdvisoryScreen({ uid }: { uid: string }) {
   const read = useLoad(`advisory ${uid}`, (signal) => ask<Advisory>('GET', `${root}/${uid}`, { signal }))
-  const title = read.data?.advisoryId ?? words.advisory
+  const title = read.data?.advisoryId ?? advisoryWords.advisory
   return (
     <Screen title={title} trail={[{ label: words.advisories, href: paths.advisories }]}>
       <Shown of={read}>
@@ -94,7 +95,7 @@ export function AdvisoryScreen({ uid }: { uid: string }) {
               ))}
             </p>
             <Table
-              caption={words.advisoryEvents}
+              caption={advisoryWords.advisoryEvents}
               isCaptionShown
               columns={eventColumns(advisory, read.reload)}
               items={advisory.events}
@@ -129,15 +130,15 @@ function noteOf(event: AdvisoryEvent): string {
 function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEvent>[] {
   const columns: Column<AdvisoryEvent>[] = [
     { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
-    { title: words.event, cell: (event) => words.advisoryKinds[kindOf(event) ?? 'unknown'] },
+    { title: words.event, cell: (event) => advisoryWords.advisoryKinds[kindOf(event) ?? 'unknown'] },
     { title: words.details, cell: (event) => <bdi>{noteOf(event)}</bdi> },
-    { title: words.author, cell: ({ author }) => <bdi>{author}</bdi> },
+    { title: advisoryWords.author, cell: ({ author }) => <bdi>{author}</bdi> },
     {
-      title: words.review,
+      title: advisoryWords.review,
       cell: ({ reviewState = 'REVIEW_STATE_UNSPECIFIED', reviewer }) => (
         <>
           <Badge kind={reviewState === 'REVIEW_STATE_APPROVED' ? 'good' : 'warn'}>
-            {words.reviewStates[reviewState]}
+            {advisoryWords.reviewStates[reviewState]}
           </Badge>{' '}
           <bdi>{reviewer}</bdi>
         </>
@@ -154,9 +155,9 @@ function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEv
     cell: ({ uid, reviewState }) =>
       reviewState === 'REVIEW_STATE_PENDING' && (
         <>
-          <ActButton act={decide(uid, 'REVIEW_STATE_APPROVED')}>{words.approve}</ActButton>{' '}
-          <ActButton act={decide(uid, 'REVIEW_STATE_REQUEST_CHANGES')}>{words.requestChanges}</ActButton>{' '}
-          <ActButton act={decide(uid, 'REVIEW_STATE_REJECTED')}>{words.reject}</ActButton>
+          <ActButton act={decide(uid, 'REVIEW_STATE_APPROVED')}>{advisoryWords.approve}</ActButton>{' '}
+          <ActButton act={decide(uid, 'REVIEW_STATE_REQUEST_CHANGES')}>{advisoryWords.requestChanges}</ActButton>{' '}
+          <ActButton act={decide(uid, 'REVIEW_STATE_REJECTED')}>{advisoryWords.reject}</ActButton>
         </>
       ),
   }

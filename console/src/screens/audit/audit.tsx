@@ -8,6 +8,9 @@ import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
+import { auditWords } from '../../words/audit.ts'
+import { eventWords } from '../../words/events.ts'
+import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 
@@ -31,7 +34,7 @@ export function AuditScreen({ names, query }: Props) {
             submit={words.find}
             onSubmit={search}
             fields={filters.map((name) => ({
-              ...{ name, label: words.auditFilters[name], value: given[name]!, isOptional: true },
+              ...{ name, label: auditWords.auditFilters[name], value: given[name]!, isOptional: true },
             }))}
           />
           <Entries group={uid} given={given} page={pageOf(query)} />
@@ -51,12 +54,12 @@ function Entries({ group, given, page }: { group: string; given: Record<string, 
       {({ items, total = items.length }) =>
         items.length === 0 ? (
           <NoItems page={page} size={size} total={total}>
-            <Empty>{words.noAudit}</Empty>
+            <Empty>{auditWords.noAudit}</Empty>
           </NoItems>
         ) : (
           <>
             <Pages page={page} size={size} total={total} />
-            <Table caption={words.groupViews.audit} columns={columns} items={items} keyOf={({ uid }) => uid} />
+            <Table caption={groupWords.groupViews.audit} columns={columns} items={items} keyOf={({ uid }) => uid} />
           </>
         )
       }
@@ -67,7 +70,7 @@ function Entries({ group, given, page }: { group: string; given: Record<string, 
 const columns: Column<AuditEntry>[] = [
   { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
   { title: words.event, cell: ({ type }) => <bdi>{type}</bdi> },
-  { title: words.subject, cell: ({ subject }) => <code title={subject}>{subject.slice(-16)}</code> },
+  { title: eventWords.subject, cell: ({ subject }) => <code title={subject}>{subject.slice(-16)}</code> },
   { title: words.actor, cell: ({ actor }) => <code title={actor}>{actor.slice(-16) || words.anonymous}</code> },
   { title: words.client, cell: ({ remoteAddress, userAgent }) => <bdi>{`${remoteAddress} ${userAgent}`}</bdi> },
   {

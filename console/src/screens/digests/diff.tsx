@@ -8,6 +8,7 @@ import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Digest, short } from '../../ui/text.tsx'
+import { digestWords } from '../../words/digests.ts'
 import { words } from '../../words.ts'
 import { Gaps } from './digest.tsx'
 
@@ -21,11 +22,11 @@ export function DiffScreen({ names, older, newer }: Props) {
   })
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
-    <Screen title={words.comparison(short(older), short(newer))} trail={trail}>
+    <Screen title={digestWords.comparison(short(older), short(newer))} trail={trail}>
       <p>
         <Digest of={older} href={paths.digest(names, older)} /> →{' '}
         <Digest of={newer} href={paths.digest(names, newer)} />{' '}
-        <a href={paths.diff(names, newer, older)}>{words.swapDigests}</a>
+        <a href={paths.diff(names, newer, older)}>{digestWords.swapDigests}</a>
       </p>
       <Shown of={read}>{(found) => <Differences found={found} />}</Shown>
     </Screen>
@@ -39,14 +40,26 @@ function Differences({ found }: { found: Comparison }) {
   const packages: Row[] = [
     ...changed.map(({ package: { purl, name, version }, baseVersion }) => ({
       ...{ key: purl, name, before: baseVersion, after: version },
-      note: words.changed,
+      note: digestWords.changed,
     })),
-    ...added.map(({ purl, name, version }) => ({ key: purl, name, before: '', after: version, note: words.added })),
-    ...removed.map(({ purl, name, version }) => ({ key: purl, name, before: version, after: '', note: words.removed })),
+    ...added.map(({ purl, name, version }) => ({
+      key: purl,
+      name,
+      before: '',
+      after: version,
+      note: digestWords.added,
+    })),
+    ...removed.map(({ purl, name, version }) => ({
+      key: purl,
+      name,
+      before: version,
+      after: '',
+      note: digestWords.removed,
+    })),
   ]
   const vulnerabilities = [
-    ...found.found.map((one) => ({ ...one, note: words.added })),
-    ...found.resolved.map((one) => ({ ...one, note: words.removed })),
+    ...found.found.map((one) => ({ ...one, note: digestWords.added })),
+    ...found.resolved.map((one) => ({ ...one, note: digestWords.removed })),
   ]
   const isPartial = gaps.length + baseGaps.length > 0
   return (
@@ -54,7 +67,9 @@ function Differences({ found }: { found: Comparison }) {
       <Gaps gaps={gaps} />
       <Gaps gaps={baseGaps} />
       <h2>{words.vulnerabilities}</h2>
-      {vulnerabilities.length === 0 && <Empty>{isPartial ? words.noneInIncomplete : words.noDifference}</Empty>}
+      {vulnerabilities.length === 0 && (
+        <Empty>{isPartial ? digestWords.noneInIncomplete : digestWords.noDifference}</Empty>
+      )}
       {vulnerabilities.length > 0 && (
         <Table
           caption={words.vulnerabilities}
@@ -70,14 +85,14 @@ function Differences({ found }: { found: Comparison }) {
                 </a>
               ),
             },
-            { title: words.change, cell: ({ note }) => note },
+            { title: digestWords.change, cell: ({ note }) => note },
             { title: words.severity, cell: ({ severity }) => words.severities[severity] ?? severity },
             { title: words.packages, cell: ({ purls }) => <bdi>{purls.join(', ')}</bdi> },
           ]}
         />
       )}
       <h2>{words.packages}</h2>
-      {packages.length === 0 && <Empty>{isPartial ? words.noneInIncomplete : words.noDifference}</Empty>}
+      {packages.length === 0 && <Empty>{isPartial ? digestWords.noneInIncomplete : digestWords.noDifference}</Empty>}
       {packages.length > 0 && (
         <Table
           caption={words.packages}
@@ -92,7 +107,7 @@ function Differences({ found }: { found: Comparison }) {
 
 const packageColumns: Column<Row>[] = [
   { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
-  { title: words.change, cell: ({ note }) => note },
-  { title: words.before, cell: ({ before }) => <bdi>{before || '–'}</bdi> },
-  { title: words.after, cell: ({ after }) => <bdi>{after || '–'}</bdi> },
+  { title: digestWords.change, cell: ({ note }) => note },
+  { title: digestWords.before, cell: ({ before }) => <bdi>{before || '–'}</bdi> },
+  { title: digestWords.after, cell: ({ after }) => <bdi>{after || '–'}</bdi> },
 ]

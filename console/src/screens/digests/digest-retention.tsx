@@ -8,6 +8,9 @@ import { FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Digest, short, Time } from '../../ui/text.tsx'
+import { digestWords } from '../../words/digests.ts'
+import { retentionWords } from '../../words/retention.ts'
+import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; digest: string }
@@ -16,30 +19,32 @@ export function DigestRetention({ names, repo, digest }: Props) {
   const read = useLoad(`promise ${repo} ${digest}`, (signal) =>
     ask<Kept>('GET', `/registry/v2/repos/${repo}/promises/${digest}`, { signal }),
   )
-  if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{words.digestMissing}</Empty>
+  if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{digestWords.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {/* The API omits an enum that has its zero value. */}
       {({ reason = 'REASON_UNSPECIFIED', until, tags, keptWith }) => (
         <>
           <p>
-            {words.keptBy[reason]}{' '}
+            {digestWords.keptBy[reason]}{' '}
             {until ? (
               <>
-                {words.keptUntil} <Time at={until} />.
+                {digestWords.keptUntil} <Time at={until} />.
               </>
             ) : (
-              reason !== 'REASON_UNSPECIFIED' && words.keptWithoutEnd
+              reason !== 'REASON_UNSPECIFIED' && digestWords.keptWithoutEnd
             )}
           </p>
           {tags.length > 0 && (
             <p>
-              <bdi>{(reason === 'REASON_UNSPECIFIED' ? words.currentTagsOf : words.keptFor)(tags.join(', '))}</bdi>
+              <bdi>
+                {(reason === 'REASON_UNSPECIFIED' ? digestWords.currentTagsOf : digestWords.keptFor)(tags.join(', '))}
+              </bdi>
             </p>
           )}
           {keptWith !== '' && keptWith !== digest && (
             <p>
-              {words.keptWith} <Digest of={keptWith} href={paths.digest(names, keptWith)} />
+              {digestWords.keptWith} <Digest of={keptWith} href={paths.digest(names, keptWith)} />
             </p>
           )}
           {can('registry.settings.update', repo) && (
@@ -57,8 +62,8 @@ function DigestActions({ names, repo, digest, onChange }: Props & { onChange: ()
   return (
     <p>
       <FormButton
-        button={words.hold}
-        label={words.actionOn(words.hold, short(digest))}
+        button={retentionWords.hold}
+        label={ruleWords.actionOn(retentionWords.hold, short(digest))}
         fields={reason}
         act={async (values) => {
           await ask('POST', `/registry/v2/holds/${repo}`, { body: { digest, reason: values.reason } })
@@ -66,16 +71,16 @@ function DigestActions({ names, repo, digest, onChange }: Props & { onChange: ()
         }}
       />{' '}
       <FormButton
-        button={words.quarantine}
-        label={words.actionOn(words.quarantine, short(digest))}
-        fields={[{ ...reason[0]!, hint: words.quarantineHint }]}
+        button={retentionWords.quarantine}
+        label={ruleWords.actionOn(retentionWords.quarantine, short(digest))}
+        fields={[{ ...reason[0]!, hint: retentionWords.quarantineHint }]}
         act={async (values) => {
           const body = { digest, reason: values.reason }
           await ask('POST', `/registry/v2/quarantined/${repo}:quarantine`, { body })
           go(`${paths.repo(names)}?view=promises`)
         }}
       />{' '}
-      <a href={`${paths.repo(names)}?view=promises`}>{words.retentionOfRepo}</a>
+      <a href={`${paths.repo(names)}?view=promises`}>{digestWords.retentionOfRepo}</a>
     </p>
   )
 }

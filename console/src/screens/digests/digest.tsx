@@ -13,6 +13,8 @@ import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, bytes, Code, Digest, Time } from '../../ui/text.tsx'
+import { digestWords } from '../../words/digests.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { AdmissionResults } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
@@ -30,22 +32,22 @@ export function DigestScreen({ names, digest }: Props) {
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
     <Screen title={digest} trail={trail}>
-      <Code text={pinOf(names, digest)} label={words.copyWithDigest} />
+      <Code text={pinOf(names, digest)} label={tagWords.copyWithDigest} />
       <Shown of={repo}>
         {({ uid }) => (
           <>
-            <h2>{words.allTagsOfDigest}</h2>
+            <h2>{digestWords.allTagsOfDigest}</h2>
             <AllTags names={names} repo={uid} digest={digest} after="" />
-            <h2>{words.retention}</h2>
+            <h2>{digestWords.retention}</h2>
             <DigestRetention names={names} repo={uid} digest={digest} />
             {can('repo.check_policies', uid) && <AdmissionResults repo={uid} digest={digest} />}
-            <h2>{words.platforms}</h2>
+            <h2>{digestWords.platforms}</h2>
             <Platforms repo={uid} digest={digest} />
-            <h2>{words.signatures}</h2>
+            <h2>{digestWords.signatures}</h2>
             <Signatures names={names} repo={uid} digest={digest} />
-            <h2>{words.referrers}</h2>
+            <h2>{digestWords.referrers}</h2>
             <Referrers names={names} repo={uid} digest={digest} />
-            <h2>{words.pulls}</h2>
+            <h2>{digestWords.pulls}</h2>
             <Pulls repo={uid} digest={digest} />
             <h2>{words.vulnerabilities}</h2>
             <Vulnerabilities repo={uid} digest={digest} />
@@ -67,9 +69,14 @@ function AllTags({ names, repo, digest, after }: At & { names: readonly string[]
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.neverTagged}</Empty>}
+          {items.length === 0 && <Empty>{digestWords.neverTagged}</Empty>}
           {items.length > 0 && (
-            <Table caption={words.allTagsOfDigest} columns={tagColumns(names, repo)} items={items} keyOf={keyOfMove} />
+            <Table
+              caption={digestWords.allTagsOfDigest}
+              columns={tagColumns(names, repo)}
+              items={items}
+              keyOf={keyOfMove}
+            />
           )}
           <More next={next}>{(rest) => <AllTags names={names} repo={repo} digest={digest} after={rest} />}</More>
         </>
@@ -96,16 +103,16 @@ const tagColumns = (names: readonly string[], repo: string): Column<Move>[] => [
       isDeletion(move) ? (
         <Badge kind="warn">{words.deleted}</Badge>
       ) : move.endTime ? (
-        <Badge kind="plain">{words.former}</Badge>
+        <Badge kind="plain">{digestWords.former}</Badge>
       ) : (
-        <Badge kind="good">{words.current}</Badge>
+        <Badge kind="good">{digestWords.current}</Badge>
       ),
   },
   { title: words.from, cell: (move) => <When move={move} /> },
   { title: words.to, cell: ({ endTime }) => <Time at={endTime} /> },
   { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
   {
-    title: words.proof,
+    title: tagWords.proof,
     cell: (move) => !isDeletion(move) && <SaveProof names={names} repo={repo} tag={move.tag} at={move.time} />,
   },
 ]
@@ -122,19 +129,19 @@ function Platforms({ repo, digest }: At) {
       }),
     )
   })
-  if (isMissing(read.error)) return <Empty>{words.digestMissing}</Empty>
+  if (isMissing(read.error)) return <Empty>{digestWords.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {(platforms) =>
         platforms.length === 0 ? (
-          <Empty>{words.noPlatforms}</Empty>
+          <Empty>{digestWords.noPlatforms}</Empty>
         ) : (
           <Table
-            caption={words.platforms}
+            caption={digestWords.platforms}
             items={platforms}
             keyOf={({ architecture }) => architecture}
             columns={[
-              { title: words.platform, isHead: true, cell: ({ architecture }) => <bdi>{architecture}</bdi> },
+              { title: digestWords.platform, isHead: true, cell: ({ architecture }) => <bdi>{architecture}</bdi> },
               { title: words.size, cell: ({ size }) => (size === undefined ? words.unknown : bytes(size)) },
             ]}
           />
@@ -154,10 +161,10 @@ function Signatures({ names, repo, digest }: At & { names: readonly string[] }) 
     <Shown of={read}>
       {({ items }) =>
         items.length === 0 ? (
-          <Empty>{words.noSignatures}</Empty>
+          <Empty>{digestWords.noSignatures}</Empty>
         ) : (
           <Table
-            caption={words.signatures}
+            caption={digestWords.signatures}
             items={items}
             keyOf={({ uid }) => uid}
             columns={[
@@ -187,7 +194,7 @@ export function Gaps({ gaps }: { gaps: readonly Gap[] }) {
   if (gaps.length === 0) return null
   return (
     <Note kind="warn">
-      <p>{words.incomplete}</p>
+      <p>{digestWords.incomplete}</p>
       <ul>
         {gaps.map(({ reason, subject, message }) => (
           <li key={`${reason} ${subject} ${message}`}>
@@ -205,7 +212,7 @@ function Vulnerabilities({ repo, digest }: At) {
   const read = useLoad(`findings ${repo} ${digest}`, (signal) =>
     ask<Findings>('GET', `/registry/v2/repos/${repo}/digests/${digest}/findings`, { signal }),
   )
-  if (isMissing(read.error)) return <Empty>{words.digestMissing}</Empty>
+  if (isMissing(read.error)) return <Empty>{digestWords.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {({ findings, gaps, coverage }) => {
@@ -266,7 +273,10 @@ const findingColumns: Column<Finding>[] = [
     ),
   },
   { title: words.package, cell: ({ purl }) => <bdi>{purl}</bdi> },
-  { title: words.fixedIn, cell: ({ fixedVersions }) => <bdi>{fixedVersions.join(', ') || words.noFix}</bdi> },
+  {
+    title: digestWords.fixedIn,
+    cell: ({ fixedVersions }) => <bdi>{fixedVersions.join(', ') || digestWords.noFix}</bdi>,
+  },
   {
     title: words.state,
     cell: ({ suppressedBy, acceptedBy, statements }) => (
@@ -300,10 +310,10 @@ function FindingNotes({ accepted, statements }: NotesProps) {
       ))}
       {shownStatements.map(({ uid, author, status, justification, text }) => (
         <li key={uid}>
-          <bdi>{words.statementOf(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
+          <bdi>{digestWords.statementOf(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
         </li>
       ))}
-      {statements.length > maxStatements && <li>{words.moreStatements(statements.length - maxStatements)}</li>}
+      {statements.length > maxStatements && <li>{digestWords.moreStatements(statements.length - maxStatements)}</li>}
     </ul>
   )
 }
@@ -313,13 +323,15 @@ function PackagesOf({ repo, digest, after }: At & { after: string }) {
     const query = { pageSize: 200, pageToken: after }
     return ask<Packages>('GET', `/registry/v2/repos/${repo}/digests/${digest}/packages`, { query, signal })
   })
-  if (isMissing(read.error)) return <Empty>{words.digestMissing}</Empty>
+  if (isMissing(read.error)) return <Empty>{digestWords.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {({ packages, gaps, nextPageToken }) => (
         <>
           {after === '' && <Gaps gaps={gaps} />}
-          {packages.length === 0 && <Empty>{gaps.length > 0 ? words.noneInIncomplete : words.noPackages}</Empty>}
+          {packages.length === 0 && (
+            <Empty>{gaps.length > 0 ? digestWords.noneInIncomplete : digestWords.noPackages}</Empty>
+          )}
           {packages.length > 0 && (
             <Table
               caption={words.packages}

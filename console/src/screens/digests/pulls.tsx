@@ -5,6 +5,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
+import { digestWords } from '../../words/digests.ts'
 import { numbers, words } from '../../words.ts'
 
 export function Pulls({ repo, digest }: { repo: string; digest: string }) {
@@ -15,21 +16,21 @@ export function Pulls({ repo, digest }: { repo: string; digest: string }) {
     <Shown of={read}>
       {({ lastTime, pullers }) =>
         !lastTime ? (
-          <Empty>{words.noPulls}</Empty>
+          <Empty>{digestWords.noPulls}</Empty>
         ) : pullers.length === 0 ? (
           <p>
-            {words.lastPull} <Time at={lastTime} />. {words.pullersHidden}
+            {digestWords.lastPull} <Time at={lastTime} />. {digestWords.pullersHidden}
           </p>
         ) : (
           <Table
-            caption={words.pulls}
+            caption={digestWords.pulls}
             items={pullers}
             keyOf={({ caller }) => caller}
             columns={[
               { title: words.identity, isHead: true, cell: (one) => <bdi title={one.caller}>{nameOf(one)}</bdi> },
-              { title: words.lastPull, cell: (one) => <Time at={one.lastTime} /> },
-              { title: words.getRequests, cell: ({ gets }) => numbers(Number(gets)) },
-              { title: words.headRequests, cell: ({ checks }) => numbers(Number(checks)) },
+              { title: digestWords.lastPull, cell: (one) => <Time at={one.lastTime} /> },
+              { title: digestWords.getRequests, cell: ({ gets }) => numbers(Number(gets)) },
+              { title: digestWords.headRequests, cell: ({ checks }) => numbers(Number(checks)) },
             ]}
           />
         )
@@ -40,5 +41,5 @@ export function Pulls({ repo, digest }: { repo: string; digest: string }) {
 
 function nameOf({ caller, callerName }: DigestPulls['pullers'][number]): string {
   if (caller === '') return words.anonymous
-  return caller === '*' ? words.otherPullers : callerName || words.nameUnknown
+  return caller === '*' ? digestWords.otherPullers : callerName || words.nameUnknown
 }

@@ -7,6 +7,7 @@ import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { bytes, Digest } from '../../ui/text.tsx'
+import { digestWords } from '../../words/digests.ts'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; digest: string; after?: string }
@@ -21,10 +22,10 @@ export function Referrers({ names, repo, digest, after = '' }: Props) {
     <Shown of={read}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noReferrers}</Empty>}
+          {items.length === 0 && <Empty>{digestWords.noReferrers}</Empty>}
           {items.length > 0 && (
             <Table
-              caption={words.referrers}
+              caption={digestWords.referrers}
               items={items}
               keyOf={(one) => one.digest}
               columns={[
@@ -33,7 +34,7 @@ export function Referrers({ names, repo, digest, after = '' }: Props) {
                   isHead: true,
                   cell: (one) => <Digest of={one.digest} href={paths.digest(names, one.digest)} />,
                 },
-                { title: words.artifactType, cell: (one) => <bdi>{one.artifactType || one.mediaType}</bdi> },
+                { title: digestWords.artifactType, cell: (one) => <bdi>{one.artifactType || one.mediaType}</bdi> },
                 { title: words.size, cell: ({ size }) => bytes(Number(size)) },
               ]}
             />

@@ -10,6 +10,7 @@ import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
+import { eventWords } from '../../words/events.ts'
 import { words } from '../../words.ts'
 
 const root = '/events/v2/subscriptions'
@@ -24,11 +25,11 @@ export function Deliveries({ uid, name, round, onSent }: Props) {
   return (
     <>
       <label>
-        {words.deliveryStatus}{' '}
+        {eventWords.deliveryStatus}{' '}
         <select value={state} onChange={(event) => setState((event.target as HTMLSelectElement).value as State)}>
           {states.map((one) => (
             <option key={one} value={one}>
-              {words.deliveryStates[one]}
+              {eventWords.deliveryStates[one]}
             </option>
           ))}
         </select>
@@ -59,10 +60,10 @@ function DeliveryList({ uid, name, state, round, onSent, after = '' }: ListProps
     <Shown of={read}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noDeliveries}</Empty>}
+          {items.length === 0 && <Empty>{eventWords.noDeliveries}</Empty>}
           {items.length > 0 && (
             <Table
-              caption={words.deliveriesTo(name)}
+              caption={eventWords.deliveriesTo(name)}
               items={items}
               keyOf={(one) => one.uid}
               columns={columnsFor(can('subscriptions.update', uid) ? again : undefined)}
@@ -86,12 +87,12 @@ function columnsFor(again: Again | undefined): Column<Delivery>[] {
       title: words.state,
       cell: ({ state }) => (
         <Badge kind={state === 'DELIVERED' ? 'good' : state === 'GIVEN_UP' ? 'bad' : 'warn'}>
-          {words.deliveryStates[state as State] ?? state}
+          {eventWords.deliveryStates[state as State] ?? state}
         </Badge>
       ),
     },
-    { title: words.attempts, cell: ({ attemptCount }) => attemptCount },
-    { title: words.lastResponse, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
+    { title: eventWords.attempts, cell: ({ attemptCount }) => attemptCount },
+    { title: eventWords.lastResponse, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
     { title: words.time, cell: ({ createTime }) => <Time at={createTime} /> },
   ]
   if (!again) return columns
@@ -99,8 +100,8 @@ function columnsFor(again: Again | undefined): Column<Delivery>[] {
     title: words.actions,
     cell: ({ uid, state, createTime }) =>
       state !== 'WAITING' && (
-        <ActButton label={words.redeliverOf(createTime)} act={again(uid)}>
-          {words.redeliver}
+        <ActButton label={eventWords.redeliverOf(createTime)} act={again(uid)}>
+          {eventWords.redeliver}
         </ActButton>
       ),
   }

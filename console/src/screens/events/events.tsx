@@ -9,6 +9,8 @@ import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
 import { Badge, Code, Time } from '../../ui/text.tsx'
+import { eventWords } from '../../words/events.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 import { Deliveries } from './deliveries.tsx'
@@ -22,7 +24,7 @@ export function EventsScreen({ names }: { names: readonly string[] }) {
       {(group) => (
         <>
           <Subscriptions group={group} />
-          <h2>{words.live}</h2>
+          <h2>{eventWords.live}</h2>
           <LiveEvents group={group.uid} />
         </>
       )}
@@ -42,7 +44,7 @@ function Subscriptions({ group }: { group: Group }) {
     <>
       <Shown of={read}>
         {(page) => {
-          if (page.items.length === 0) return <Empty>{words.noWebhooks}</Empty>
+          if (page.items.length === 0) return <Empty>{eventWords.noWebhooks}</Empty>
           const names = toUniqueNames(page.items.map(({ sink }) => sink))
           return (
             <>
@@ -56,11 +58,11 @@ function Subscriptions({ group }: { group: Group }) {
       </Shown>
       {can('subscriptions.create', group.uid) && (
         <details>
-          <summary>{words.newWebhook}</summary>
+          <summary>{eventWords.newWebhook}</summary>
           <Form
             submit={words.create}
             onSubmit={make}
-            fields={[{ name: 'sink', label: words.endpointUrl, hint: words.endpointHint, type: 'url' }]}
+            fields={[{ name: 'sink', label: eventWords.endpointUrl, hint: eventWords.endpointHint, type: 'url' }]}
           />
         </details>
       )}
@@ -112,20 +114,20 @@ function Health({ settings }: { settings: SubscriptionSettings }) {
   return (
     <>
       <p>
-        <Badge kind={healthKinds[health]}>{words[health]}</Badge> {words.deliveryCounts(waiting, givenUp)}{' '}
+        <Badge kind={healthKinds[health]}>{eventWords[health]}</Badge> {eventWords.deliveryCounts(waiting, givenUp)}{' '}
         {pauseReason !== '' && <bdi>{pauseReason}</bdi>}
         {health === 'failing' && blockedUntil && (
           <>
-            {words.nextAttempt} <Time at={blockedUntil} />.
+            {eventWords.nextAttempt} <Time at={blockedUntil} />.
           </>
         )}
       </p>
       {behindTime && (
         <Note kind="warn">
           <p>
-            <strong>{words.behindSince}</strong> <Time at={behindTime} />. {words.behindText}
+            <strong>{eventWords.behindSince}</strong> <Time at={behindTime} />. {eventWords.behindText}
           </p>
-          <p>{words.catchUp[health]}</p>
+          <p>{eventWords.catchUp[health]}</p>
         </Note>
       )}
     </>
@@ -136,9 +138,9 @@ function Remove({ one, name, onGone }: ViewProps) {
   return (
     <DangerButton
       button={words.delete}
-      label={words.deleteWebhookOf(name)}
-      title={words.deleteWebhookOf(name)}
-      text={words.deleteWebhookText}
+      label={eventWords.deleteWebhookOf(name)}
+      title={eventWords.deleteWebhookOf(name)}
+      text={eventWords.deleteWebhookText}
       act={async () => {
         await ask('DELETE', `${root}/${one.uid}`)
         onGone()
@@ -158,22 +160,22 @@ function Controls({ one, name, settings, onDone }: ControlsProps) {
   return (
     <>
       <ActButton act={callAction(settings.paused ? 'resume' : 'pause')}>
-        {settings.paused ? words.resume : words.pause}
+        {settings.paused ? eventWords.resume : eventWords.pause}
       </ActButton>{' '}
-      <ActButton act={callAction('sendTest')}>{words.sendTest}</ActButton>{' '}
+      <ActButton act={callAction('sendTest')}>{eventWords.sendTest}</ActButton>{' '}
       <ActButton
         act={async () => {
           const answer = await ask<{ secret?: string }>('POST', `${root}/${one.uid}:rotateSecret`, { body: {} })
           setSecret(answer.secret ?? '')
         }}
       >
-        {words.rotateSecret}
+        {eventWords.rotateSecret}
       </ActButton>{' '}
       <RedeliverRange one={one} name={name} since={settings.behindTime} onDone={onDone} />
       {secret !== undefined && (
         <Note kind="good">
-          <p>{words.secretOnce}</p>
-          <Code text={secret} label={words.copySecret} />
+          <p>{eventWords.secretOnce}</p>
+          <Code text={secret} label={eventWords.copySecret} />
         </Note>
       )}
     </>
@@ -208,11 +210,11 @@ function RedeliverRange({ one, name, since, onDone }: ReplayProps) {
   return (
     <>
       <FormButton
-        button={words.redeliverRange}
-        label={words.redeliverRangeTo(name)}
+        button={eventWords.redeliverRange}
+        label={eventWords.redeliverRangeTo(name)}
         fields={[
-          { name: 'from', label: words.fromUtc, type: 'datetime-local', value: since ? since.slice(0, 16) : '' },
-          { name: 'to', label: words.toUtc, hint: words.untilNow, type: 'datetime-local', isOptional: true },
+          { name: 'from', label: tagWords.fromUtc, type: 'datetime-local', value: since ? since.slice(0, 16) : '' },
+          { name: 'to', label: tagWords.toUtc, hint: eventWords.untilNow, type: 'datetime-local', isOptional: true },
         ]}
         act={async ({ from, to }) => {
           const [startTime, endTime] = [time(from), time(to) ?? new Date().toISOString()]
@@ -221,11 +223,11 @@ function RedeliverRange({ one, name, since, onDone }: ReplayProps) {
       />{' '}
       {sent !== undefined && (
         <Note kind={sent.next === '' ? 'good' : 'warn'}>
-          {words.sentAgain(sent.count)}
+          {eventWords.sentAgain(sent.count)}
           {sent.next !== '' && (
             <>
               {' '}
-              {words.moreToSend} <ActButton act={() => send(sent)}>{words.sendRest}</ActButton>
+              {eventWords.moreToSend} <ActButton act={() => send(sent)}>{eventWords.sendRest}</ActButton>
             </>
           )}
         </Note>

@@ -4,6 +4,7 @@ import { follow } from '../../data/api.ts'
 import { Empty, Problem } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
+import { eventWords } from '../../words/events.ts'
 import { words } from '../../words.ts'
 
 type LiveEvent = { id: string; type: string; subject: string; time: string }
@@ -14,7 +15,7 @@ export function LiveEvents({ group }: { group: string }) {
   return (
     <>
       <button type="button" aria-pressed={isOn} onClick={() => setOn(!isOn)}>
-        {isOn ? words.stopLive : words.showLive}
+        {isOn ? eventWords.stopLive : eventWords.showLive}
       </button>
       {isOn && <LiveList group={group} />}
     </>
@@ -33,15 +34,15 @@ function LiveList({ group }: { group: string }) {
   return (
     <div aria-live="polite">
       {error !== undefined && <Problem error={error} />}
-      {events.length === 0 && error === undefined && <Empty>{words.noLiveEvents}</Empty>}
+      {events.length === 0 && error === undefined && <Empty>{eventWords.noLiveEvents}</Empty>}
       {events.length > 0 && (
         <Table
-          caption={words.live}
+          caption={eventWords.live}
           items={events}
           keyOf={({ id }) => id}
           columns={[
             { title: words.event, isHead: true, cell: ({ type }) => <bdi>{type}</bdi> },
-            { title: words.subject, cell: ({ subject }) => <bdi>{subject}</bdi> },
+            { title: eventWords.subject, cell: ({ subject }) => <bdi>{subject}</bdi> },
             { title: words.time, cell: ({ time }) => <Time at={time} /> },
           ]}
         />

@@ -5,7 +5,7 @@ import type { Group } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Shown } from '../../ui/states.tsx'
-import { words } from '../../words.ts'
+import { groupWords } from '../../words/groups.ts'
 import { type GroupView, groupTabs } from './group-tabs.ts'
 
 type Props = {
@@ -16,7 +16,7 @@ type Props = {
 
 export function GroupFrame({ names, view, children }: Props) {
   const read = useLoad(`path ${names.join('/')}`, () => findGroup(names))
-  const title = words.viewOf(words.groupViews[view], nameOf(names.at(-1)!))
+  const title = groupWords.viewOf(groupWords.groupViews[view], nameOf(names.at(-1)!))
   return (
     <Screen title={title} trail={trailOf([...names, ''])} tabs={groupTabs(names, view)}>
       <Shown of={read}>{(found) => children(found.item, found)}</Shown>

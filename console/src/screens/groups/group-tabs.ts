@@ -1,6 +1,6 @@
 // Tabs of a group. Each has a folder in screens/ and a row in app/screens.tsx.
 import { paths } from '../../app/paths.ts'
-import { words } from '../../words.ts'
+import { groupWords } from '../../words/groups.ts'
 
 const views = [
   '',
@@ -21,7 +21,7 @@ export type GroupView = (typeof views)[number]
 
 export function groupTabs(names: readonly string[], now: GroupView) {
   return views.map((view) => ({
-    label: words.groupViews[view],
+    label: groupWords.groupViews[view],
     href: view === '' ? paths.group(names) : paths.group(names, view),
     isNow: view === now,
   }))

@@ -13,6 +13,7 @@ import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
+import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
 import { groupTabs } from './group-tabs.ts'
 
@@ -40,7 +41,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
             {repos.items.length > 0 ? (
               <>
                 <Table
-                  caption={words.repositories}
+                  caption={groupWords.repositories}
                   isCaptionShown
                   columns={repoColumns(names)}
                   items={repos.items}
@@ -50,7 +51,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
               </>
             ) : (
               <NoItems page={page} size={size} total={repos.total ?? 0}>
-                <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{words.noRepos}</Empty>
+                <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{groupWords.noRepos}</Empty>
               </NoItems>
             )}
             {can('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={() => setMade(made + 1)} />}
@@ -75,7 +76,7 @@ function Folders({ names, group, after = '' }: FoldersProps) {
         <>
           {items.length > 0 && (
             <Table
-              caption={words.folders}
+              caption={groupWords.folders}
               isCaptionShown
               columns={folderColumns(names)}
               items={items}
@@ -97,7 +98,7 @@ function NewFolder({ parent, onMade }: { parent: string; onMade: () => void }) {
   }
   return (
     <details>
-      <summary>{words.newFolder}</summary>
+      <summary>{groupWords.newFolder}</summary>
       <Form
         submit={words.create}
         onSubmit={make}

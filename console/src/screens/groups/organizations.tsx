@@ -8,6 +8,7 @@ import { Screen } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
+import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
 import { readTopGroups } from './top-groups.ts'
 
@@ -26,7 +27,9 @@ export function OrganizationsScreen({ query }: { query: URLSearchParams }) {
       <Shown of={groups}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
-            <Empty command="pinfold orgs create NAME">{me.isOperator ? words.noOrganizations : words.notMember}</Empty>
+            <Empty command="pinfold orgs create NAME">
+              {me.isOperator ? groupWords.noOrganizations : groupWords.notMember}
+            </Empty>
           ) : (
             <>
               <Table

@@ -9,6 +9,7 @@ import type { Group } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown, Waiting } from '../../ui/states.tsx'
+import { groupWords } from '../../words/groups.ts'
 import { numbers, words } from '../../words.ts'
 import { GroupFrame } from './group-frame.tsx'
 
@@ -25,7 +26,7 @@ type Props = { names: readonly string[]; group: Group }
 function Settings({ names, group }: Props) {
   const [canChange, canDelete] = [can('groups.update', group.uid), can('groups.delete', group.uid)]
   if (!isKnown()) return <Waiting />
-  if (!canChange && !canDelete) return <Empty>{words.settingsHidden}</Empty>
+  if (!canChange && !canDelete) return <Empty>{groupWords.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/iam/v2/groups/${group.uid}`, { body: { description } })
     forgetPaths()
@@ -91,24 +92,24 @@ function DeleteGroup({ names, group }: Props) {
   }
   return (
     <>
-      <h2>{words.deleteGroup}</h2>
+      <h2>{groupWords.deleteGroup}</h2>
       <Shown of={read}>
         {({ inside, deletedToo }) => (
           <>
             {inside.length > 0 && (
               <Note kind="warn">
-                <p>{words.groupNotEmpty}</p>
+                <p>{groupWords.groupNotEmpty}</p>
                 <Counts of={inside} />
               </Note>
             )}
-            <p>{words.deleteGroupText}</p>
+            <p>{groupWords.deleteGroupText}</p>
             <Counts of={deletedToo} />
             {inside.every(({ count }) => count === undefined) && (
               <DangerButton
                 button={words.delete}
-                label={words.deleteGroupOf(group.name)}
-                title={words.deleteGroupOf(group.name)}
-                text={words.deleteGroupText}
+                label={groupWords.deleteGroupOf(group.name)}
+                title={groupWords.deleteGroupOf(group.name)}
+                text={groupWords.deleteGroupText}
                 mustType={group.name}
                 act={remove}
               />
@@ -126,7 +127,7 @@ function Counts({ of }: { of: readonly Count[] }) {
     <ul>
       {of.map(({ what, count }) => (
         <li key={what}>
-          {words.insideGroup[what]}: {count === undefined ? words.unknown : numbers(count)}
+          {groupWords.insideGroup[what]}: {count === undefined ? words.unknown : numbers(count)}
         </li>
       ))}
     </ul>

@@ -10,6 +10,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Code } from '../../ui/text.tsx'
+import { keylessWords } from '../../words/keyless.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 import { type Conditions, type Plan, planOf } from './conditions.ts'
@@ -21,7 +22,7 @@ export function KeylessScreen({ names }: { names: readonly string[] }) {
       {(group) => (
         <Allowed
           isAllowed={can('identity.create', group.uid) && can('role_bindings.create', group.uid)}
-          otherwise={words.keylessHidden}
+          otherwise={keylessWords.keylessHidden}
         >
           <Steps group={group} />
         </Allowed>
@@ -35,23 +36,23 @@ function Steps({ group }: { group: Group }) {
   const [made, setMade] = useState<string>()
   const preview = ({ given = '' }: Record<string, string>) => {
     const found = planOf(given)
-    if (!found) throw new Refusal(400, words.noPlan)
+    if (!found) throw new Refusal(400, keylessWords.noPlan)
     setPlan(found)
     setMade(undefined)
   }
   return (
     <>
-      <p>{words.keylessIntro}</p>
+      <p>{keylessWords.keylessIntro}</p>
       <Form
-        submit={words.preview}
+        submit={keylessWords.preview}
         onSubmit={preview}
-        fields={[{ name: 'given', label: words.repositoryOrToken, hint: words.tokenHint, type: 'lines' }]}
+        fields={[{ name: 'given', label: keylessWords.repositoryOrToken, hint: keylessWords.tokenHint, type: 'lines' }]}
       />
       {plan && <Preview key={JSON.stringify(plan)} group={group} plan={plan} onMade={setMade} />}
       {plan && made !== undefined && (
         <>
-          <Note kind="good">{words.identityCreated}</Note>
-          <Code text={workflowOf(plan.platform, made, location.origin)} label={words.copyWorkflow} />
+          <Note kind="good">{keylessWords.identityCreated}</Note>
+          <Code text={workflowOf(plan.platform, made, location.origin)} label={keylessWords.copyWorkflow} />
         </>
       )}
     </>
@@ -79,9 +80,9 @@ function Preview({ group, plan, onMade }: PreviewProps) {
   }
   return (
     <>
-      <h2>{words.requiredClaims}</h2>
+      <h2>{keylessWords.requiredClaims}</h2>
       <RequiredClaims conditions={conditions} />
-      {isRecyclable && <Note kind="warn">{words.recyclable}</Note>}
+      {isRecyclable && <Note kind="warn">{keylessWords.recyclable}</Note>}
       {claims !== undefined && <DryRun group={group} claims={claims} conditions={conditions} />}
       {!isMade && (
         <Shown of={roles}>
@@ -114,12 +115,12 @@ function RequiredClaims({ conditions }: { conditions: Conditions }) {
   const rows = [...Object.entries(rest), ...Object.entries(claims)]
   return (
     <Table
-      caption={words.requiredClaims}
+      caption={keylessWords.requiredClaims}
       items={rows}
       keyOf={([claim]) => claim}
       columns={[
-        { title: words.claim, isHead: true, cell: ([claim]) => words.claims[claim] ?? claim },
-        { title: words.requiredValue, cell: ([, value]) => <code>{value}</code> },
+        { title: keylessWords.claim, isHead: true, cell: ([claim]) => keylessWords.claims[claim] ?? claim },
+        { title: keylessWords.requiredValue, cell: ([, value]) => <code>{value}</code> },
       ]}
     />
   )
@@ -134,19 +135,21 @@ function DryRun({ group, claims, conditions }: { group: Group; claims: string; c
     <Shown of={read}>
       {({ matches, checks }) => (
         <>
-          <Note kind={matches ? 'good' : 'warn'}>{matches ? words.wouldMatch : words.wouldNotMatch}</Note>
+          <Note kind={matches ? 'good' : 'warn'}>{matches ? keylessWords.wouldMatch : keylessWords.wouldNotMatch}</Note>
           <Table
-            caption={words.dryRun}
+            caption={keylessWords.dryRun}
             items={checks}
             keyOf={({ claim }) => claim}
             columns={[
-              { title: words.claim, isHead: true, cell: ({ claim }) => <bdi>{claim}</bdi> },
-              { title: words.requiredValue, cell: ({ wanted }) => <bdi>{wanted}</bdi> },
-              { title: words.tokenValue, cell: ({ got }) => <bdi>{got || '–'}</bdi> },
+              { title: keylessWords.claim, isHead: true, cell: ({ claim }) => <bdi>{claim}</bdi> },
+              { title: keylessWords.requiredValue, cell: ({ wanted }) => <bdi>{wanted}</bdi> },
+              { title: keylessWords.tokenValue, cell: ({ got }) => <bdi>{got || '–'}</bdi> },
               {
                 title: words.state,
                 cell: (one) => (
-                  <Badge kind={one.matches ? 'good' : 'bad'}>{one.matches ? words.matches : words.differs}</Badge>
+                  <Badge kind={one.matches ? 'good' : 'bad'}>
+                    {one.matches ? keylessWords.matches : keylessWords.differs}
+                  </Badge>
                 ),
               },
             ]}

@@ -11,6 +11,7 @@ import { useSearched } from '../../ui/searched.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, Table } from '../../ui/table.tsx'
 import { bytes, Time } from '../../ui/text.tsx'
+import { libraryWords } from '../../words/libraries.ts'
 import { words } from '../../words.ts'
 
 const all = 'ECOSYSTEM_JAVA,ECOSYSTEM_PYTHON'
@@ -31,17 +32,19 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
         submit={words.find}
         onSubmit={search}
         fields={[
-          { name: 'q', label: words.partOfName, type: 'search', value: q, isOptional: true },
+          { name: 'q', label: libraryWords.partOfName, type: 'search', value: q, isOptional: true },
           {
             name: 'ecosystem',
             label: words.ecosystem,
             type: 'select',
             value: ecosystem,
             isOptional: true,
-            options: Object.entries({ '': words.allEcosystems, ...words.ecosystems }).map(([value, label]) => ({
-              value,
-              label,
-            })),
+            options: Object.entries({ '': libraryWords.allEcosystems, ...libraryWords.ecosystems }).map(
+              ([value, label]) => ({
+                value,
+                label,
+              }),
+            ),
           },
         ]}
       />
@@ -49,7 +52,7 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
         {({ items, total = items.length }) =>
           items.length === 0 ? (
             <NoItems page={page} size={size} total={total}>
-              <Empty command="pinfold libraries sync">{words.noLibraries}</Empty>
+              <Empty command="pinfold libraries sync">{libraryWords.noLibraries}</Empty>
             </NoItems>
           ) : (
             <>
@@ -61,7 +64,7 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
       </Shown>
       {chosen && (
         <>
-          <h2>{words.versionsOf(chosen.name)}</h2>
+          <h2>{libraryWords.versionsOf(chosen.name)}</h2>
           <Versions key={chosen.uid} uid={chosen.uid} name={chosen.name} />
         </>
       )}
@@ -79,9 +82,9 @@ const columns: Column<Artifact>[] = [
       </a>
     ),
   },
-  { title: words.ecosystem, cell: ({ ecosystem }) => words.ecosystems[ecosystem] ?? ecosystem },
-  { title: words.latest, cell: ({ latestVersion }) => <bdi>{latestVersion}</bdi> },
-  { title: words.versions, cell: ({ versionCount }) => versionCount },
+  { title: words.ecosystem, cell: ({ ecosystem }) => libraryWords.ecosystems[ecosystem] ?? ecosystem },
+  { title: libraryWords.latest, cell: ({ latestVersion }) => <bdi>{latestVersion}</bdi> },
+  { title: libraryWords.versions, cell: ({ versionCount }) => versionCount },
   { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
 ]
 
@@ -94,7 +97,7 @@ function Versions({ uid, name, after = '' }: { uid: string; name: string; after?
       {({ items, next }) => (
         <>
           <Table
-            caption={words.versionsOf(name)}
+            caption={libraryWords.versionsOf(name)}
             items={items}
             keyOf={(one) => one.uid}
             columns={[

@@ -8,22 +8,24 @@ import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
+import { mirrorWords } from '../../words/mirrors.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 
 /** Copies in a group and below it. */
 export function Copies({ group }: { group: string }) {
-  return <CopyTable scope={group} empty={words.noCopies} wants={() => true} />
+  return <CopyTable scope={group} empty={mirrorWords.noCopies} wants={() => true} />
 }
 
 /** Source that a repository copies, and the repositories of its organization that copy this repository. */
 export function CopiesOf({ repo }: { repo: Repo }) {
   return (
     <>
-      <h2>{words.copies}</h2>
+      <h2>{mirrorWords.copies}</h2>
       {isCopy(repo) && <Source repo={repo} />}
       <CopyTable
         scope={repo.uid.split('/')[0]!}
-        empty={words.noCopiesOf}
+        empty={mirrorWords.noCopiesOf}
         wants={({ syncConfig }) => syncConfig.source === repo.uid}
       />
     </>
@@ -33,9 +35,9 @@ export function CopiesOf({ repo }: { repo: Repo }) {
 function Source({ repo: { uid, syncConfig } }: { repo: Repo }) {
   return (
     <p>
-      <CopyState repo={uid} /> {words.copyOf} <RepoName uid={syncConfig.source} />, {words.until}{' '}
+      <CopyState repo={uid} /> {mirrorWords.copyOf} <RepoName uid={syncConfig.source} />, {words.until}{' '}
       <Time at={syncConfig.expirationTime} />
-      {syncConfig.uniqueTags && `, ${words.withUniqueTags}`}
+      {syncConfig.uniqueTags && `, ${mirrorWords.withUniqueTags}`}
     </p>
   )
 }
@@ -47,7 +49,7 @@ function CopyState({ repo }: { repo: string }) {
   )
   if (!read.data) return <span class="dim">{read.error === undefined ? '…' : words.unknown}</span>
   const { status = 'UNKNOWN' } = read.data
-  return <Badge kind={status === 'FAILED' ? 'bad' : 'plain'}>{words.copyStates[status] ?? status}</Badge>
+  return <Badge kind={status === 'FAILED' ? 'bad' : 'plain'}>{mirrorWords.copyStates[status] ?? status}</Badge>
 }
 
 function RepoName({ uid }: { uid: string }) {
@@ -70,18 +72,18 @@ function CopyTable({ scope, empty, wants }: Props) {
         const wanted = items.filter(wants)
         return (
           <>
-            {isCut && <Note kind="warn">{words.cutCopies}</Note>}
+            {isCut && <Note kind="warn">{mirrorWords.cutCopies}</Note>}
             {wanted.length === 0 && <Empty>{empty}</Empty>}
             {wanted.length > 0 && (
               <Table
-                caption={words.copies}
+                caption={mirrorWords.copies}
                 items={wanted}
                 keyOf={({ uid }) => uid}
                 columns={[
                   { title: words.repository, isHead: true, cell: ({ uid }) => <RepoName uid={uid} /> },
-                  { title: words.source, cell: ({ syncConfig }) => <RepoName uid={syncConfig.source} /> },
+                  { title: tagWords.source, cell: ({ syncConfig }) => <RepoName uid={syncConfig.source} /> },
                   { title: words.state, cell: ({ uid }) => <CopyState repo={uid} /> },
-                  { title: words.copiedUntil, cell: ({ syncConfig }) => <Time at={syncConfig.expirationTime} /> },
+                  { title: mirrorWords.copiedUntil, cell: ({ syncConfig }) => <Time at={syncConfig.expirationTime} /> },
                 ]}
               />
             )}

@@ -7,6 +7,8 @@ import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
+import { mirrorWords } from '../../words/mirrors.ts'
+import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
 import { linesOf } from '../rules/scoped-list.tsx'
 import { MirrorState } from './mirrors.tsx'
@@ -31,7 +33,7 @@ export function RepoMirror({ repo }: { repo: string }) {
           {follow ? (
             <MirrorDetails of={follow} isMine={isMine} onChange={read.reload} />
           ) : (
-            <Empty>{words.notMirror}</Empty>
+            <Empty>{mirrorWords.notMirror}</Empty>
           )}
           {isMine && <MirrorForm repo={repo} now={follow} onMade={read.reload} />}
         </>
@@ -49,18 +51,18 @@ function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; 
     onChange()
   }
   const facts = [
-    [words.upstreamPath, <bdi>{path}</bdi>],
+    [mirrorWords.upstreamPath, <bdi>{path}</bdi>],
     [words.state, <MirrorState of={of} />],
-    [words.stateSince, <Time at={stateTime} />],
-    [words.nextCheck, <Time at={dueTime} />],
-    [words.mirrorMode, words.mirrorModes[mode] ?? mode],
-    [words.mirroredTags, <bdi>{tags.join(', ') || words.allTags}</bdi>],
-    [words.tagCount, tagCount],
-    [words.interval, words.minutes(minutesOf(interval))],
+    [mirrorWords.stateSince, <Time at={stateTime} />],
+    [mirrorWords.nextCheck, <Time at={dueTime} />],
+    [mirrorWords.mirrorMode, mirrorWords.mirrorModes[mode] ?? mode],
+    [mirrorWords.mirroredTags, <bdi>{tags.join(', ') || ruleWords.allTags}</bdi>],
+    [mirrorWords.tagCount, tagCount],
+    [mirrorWords.interval, mirrorWords.minutes(minutesOf(interval))],
     [
-      words.upstreamHistory,
+      mirrorWords.upstreamHistory,
       <>
-        {words.upstreamHistories[history] ?? history} <bdi>{historyProblem}</bdi>
+        {mirrorWords.upstreamHistories[history] ?? history} <bdi>{historyProblem}</bdi>
       </>,
     ],
   ] as const
@@ -76,12 +78,12 @@ function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; 
       </dl>
       {isMine && (
         <p>
-          <ActButton act={check}>{words.checkNow}</ActButton>{' '}
+          <ActButton act={check}>{mirrorWords.checkNow}</ActButton>{' '}
           <DangerButton
-            button={words.stopMirroring}
-            label={words.stopMirroringOf(path)}
-            title={words.stopMirroringOf(path)}
-            text={words.stopMirroringText}
+            button={mirrorWords.stopMirroring}
+            label={mirrorWords.stopMirroringOf(path)}
+            title={mirrorWords.stopMirroringOf(path)}
+            text={mirrorWords.stopMirroringText}
             act={async () => {
               await ask('DELETE', pathOf(repoUid))
               onChange()
@@ -120,14 +122,19 @@ function MirrorForm({ repo, now, onMade }: Props) {
   }
   return (
     <details>
-      <summary>{now ? words.editMirror : words.newMirror}</summary>
-      <p>{words.mirrorHint}</p>
+      <summary>{now ? mirrorWords.editMirror : mirrorWords.newMirror}</summary>
+      <p>{mirrorWords.mirrorHint}</p>
       <Shown of={known}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty>{words.noUpstreamToMirror}</Empty>
+            <Empty>{mirrorWords.noUpstreamToMirror}</Empty>
           ) : (
-            <Form key={now?.updateTime} submit={words.saveMirror} onSubmit={follow} fields={fieldsOf(items, now)} />
+            <Form
+              key={now?.updateTime}
+              submit={mirrorWords.saveMirror}
+              onSubmit={follow}
+              fields={fieldsOf(items, now)}
+            />
           )
         }
       </Shown>
@@ -141,31 +148,36 @@ const fieldsOf = (items: readonly Upstream[], now: Follow | undefined) =>
   [
     {
       name: 'upstreamUid',
-      label: words.upstream,
+      label: mirrorWords.upstream,
       type: 'select',
       value: now?.upstreamUid ?? items[0]?.uid,
       options: items.map(({ uid, name, url }) => ({ value: uid, label: `${name} (${url})` })),
     },
-    { name: 'path', label: words.upstreamPath, value: now?.path ?? '' },
+    { name: 'path', label: mirrorWords.upstreamPath, value: now?.path ?? '' },
     {
       name: 'mode',
-      label: words.mirrorMode,
+      label: mirrorWords.mirrorMode,
       type: 'select',
       value: now?.mode ?? 'MODE_WATCH',
-      options: modes.map((value) => ({ value, label: words.mirrorModes[value]! })),
+      options: modes.map((value) => ({ value, label: mirrorWords.mirrorModes[value]! })),
     },
     {
       name: 'tags',
-      label: words.mirroredTags,
-      hint: words.mirroredTagsHint,
+      label: mirrorWords.mirroredTags,
+      hint: mirrorWords.mirroredTagsHint,
       type: 'lines',
       value: now?.tags.join('\n') ?? '',
       isOptional: true,
     },
-    { name: 'interval', label: words.intervalMinutes, type: 'number', value: String(minutesOf(now?.interval) || 60) },
+    {
+      name: 'interval',
+      label: mirrorWords.intervalMinutes,
+      type: 'number',
+      value: String(minutesOf(now?.interval) || 60),
+    },
     {
       name: 'staleFor',
-      label: words.staleDays,
+      label: mirrorWords.staleDays,
       type: 'number',
       value: String(daysOf(now?.staleFor) || 30),
       isOptional: true,

@@ -8,6 +8,7 @@ import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
+import { mirrorWords } from '../../words/mirrors.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 import { type Kind, linesOf, ScopedList, sendTo, type Values, WithPermission } from '../rules/scoped-list.tsx'
@@ -18,9 +19,9 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
     <GroupFrame names={names} view="mirrors">
       {({ uid }, { groups }) => (
         <>
-          <h2>{words.mirrors}</h2>
+          <h2>{mirrorWords.mirrors}</h2>
           <Mirrors group={uid} after="" />
-          <h2>{words.copies}</h2>
+          <h2>{mirrorWords.copies}</h2>
           <Copies group={uid} />
           <WithPermission at={{ uid, groups }}>
             <ScopedList at={{ uid, groups }} kind={upstreams} />
@@ -48,7 +49,7 @@ function Mirrors({ group, after }: { group: string; after: string }) {
     <Shown of={read}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noMirrors}</Empty>}
+          {items.length === 0 && <Empty>{mirrorWords.noMirrors}</Empty>}
           {items.length > 0 && <MirrorTable items={items} />}
           <More next={next}>{(rest) => <Mirrors group={group} after={rest} />}</More>
         </>
@@ -60,7 +61,7 @@ function Mirrors({ group, after }: { group: string; after: string }) {
 function MirrorTable({ items }: { items: readonly Named[] }) {
   return (
     <Table
-      caption={words.mirrors}
+      caption={mirrorWords.mirrors}
       items={items}
       keyOf={({ repoUid }) => repoUid}
       columns={[
@@ -73,11 +74,11 @@ function MirrorTable({ items }: { items: readonly Named[] }) {
             </a>
           ),
         },
-        { title: words.upstreamPath, cell: ({ path }) => <bdi>{path}</bdi> },
-        { title: words.mirrorMode, cell: ({ mode }) => words.mirrorModes[mode] ?? mode },
+        { title: mirrorWords.upstreamPath, cell: ({ path }) => <bdi>{path}</bdi> },
+        { title: mirrorWords.mirrorMode, cell: ({ mode }) => mirrorWords.mirrorModes[mode] ?? mode },
         { title: words.tags, cell: ({ tagCount }) => tagCount },
         { title: words.state, cell: (one) => <MirrorState of={one} /> },
-        { title: words.nextCheck, cell: ({ dueTime }) => <Time at={dueTime} /> },
+        { title: mirrorWords.nextCheck, cell: ({ dueTime }) => <Time at={dueTime} /> },
       ]}
     />
   )
@@ -88,7 +89,7 @@ export function MirrorState({ of: { state, problem } }: { of: Follow }) {
   const isFailed = state === 'STATE_FAILED'
   return (
     <>
-      <Badge kind={isFailed ? 'bad' : 'plain'}>{words.mirrorStates[state] ?? state}</Badge> <bdi>{problem}</bdi>
+      <Badge kind={isFailed ? 'bad' : 'plain'}>{mirrorWords.mirrorStates[state] ?? state}</Badge> <bdi>{problem}</bdi>
     </>
   )
 }
@@ -97,46 +98,65 @@ const path = '/registry/v2/upstreams'
 const sent = sendTo(path)
 
 export const upstreams: Kind<Upstream> = {
-  title: words.upstreams,
-  empty: words.noUpstreams,
+  title: mirrorWords.upstreams,
+  empty: mirrorWords.noUpstreams,
   path,
   member: 'upstreams',
   scopeParam: 'uidp.descendantsOf',
   nameOf: ({ name }) => name,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
-    { title: words.registryUrl, cell: ({ url, prefix }) => <bdi>{[url, prefix].filter(Boolean).join('/')}</bdi> },
+    { title: mirrorWords.registryUrl, cell: ({ url, prefix }) => <bdi>{[url, prefix].filter(Boolean).join('/')}</bdi> },
     {
-      title: words.upstreamAccount,
+      title: mirrorWords.upstreamAccount,
       cell: ({ username, hasPassword }) => (
-        <bdi>{username === '' ? words.anonymous : `${username}${hasPassword ? `, ${words.hasPassword}` : ''}`}</bdi>
+        <bdi>
+          {username === '' ? words.anonymous : `${username}${hasPassword ? `, ${mirrorWords.hasPassword}` : ''}`}
+        </bdi>
       ),
     },
   ],
   create: {
-    summary: words.newUpstream,
+    summary: mirrorWords.newUpstream,
     button: words.create,
     fields: (one) => [
       { name: 'name', label: words.name, value: one?.name ?? '' },
-      { name: 'url', label: words.registryUrl, hint: words.registryUrlHint, type: 'url', value: one?.url ?? '' },
-      { name: 'prefix', label: words.prefix, value: one?.prefix ?? '', isOptional: true },
-      { name: 'username', label: words.username, value: one?.username ?? '', isOptional: true },
-      { name: 'password', label: words.password, hint: words.passwordHint, type: 'password', isOptional: true },
+      {
+        name: 'url',
+        label: mirrorWords.registryUrl,
+        hint: mirrorWords.registryUrlHint,
+        type: 'url',
+        value: one?.url ?? '',
+      },
+      { name: 'prefix', label: mirrorWords.prefix, value: one?.prefix ?? '', isOptional: true },
+      { name: 'username', label: mirrorWords.username, value: one?.username ?? '', isOptional: true },
+      {
+        name: 'password',
+        label: mirrorWords.password,
+        hint: mirrorWords.passwordHint,
+        type: 'password',
+        isOptional: true,
+      },
       {
         name: 'allow',
-        label: words.allowedPaths,
-        hint: words.allPathsHint,
+        label: mirrorWords.allowedPaths,
+        hint: mirrorWords.allPathsHint,
         type: 'lines',
         value: one?.allow.join('\n') ?? '',
         isOptional: true,
       },
-      { name: 'requestsPerSecond', label: words.perSecond, type: 'number', value: String(one?.requestsPerSecond || 5) },
-      { name: 'makeRepos', label: words.makeRepos, type: 'check', value: one?.makeRepos ? 'yes' : '' },
+      {
+        name: 'requestsPerSecond',
+        label: mirrorWords.perSecond,
+        type: 'number',
+        value: String(one?.requestsPerSecond || 5),
+      },
+      { name: 'makeRepos', label: mirrorWords.makeRepos, type: 'check', value: one?.makeRepos ? 'yes' : '' },
     ],
     send: sent.create(bodyOf),
   },
   update: sent.update(bodyOf),
-  end: { button: words.delete, text: words.deleteUpstreamText, send: sent.delete },
+  end: { button: words.delete, text: mirrorWords.deleteUpstreamText, send: sent.delete },
 }
 
 /** Omits an empty password, so that the server keeps the stored one. */

@@ -7,6 +7,7 @@ import { ActButton, DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Shown } from '../../ui/states.tsx'
 import { Badge, Code } from '../../ui/text.tsx'
+import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 
 const root = '/control/v1/emailDomains'
@@ -25,7 +26,7 @@ export function EmailDomains({ group }: { group: Group }) {
         {(page) => (
           <>
             <Cut of={page} />
-            {page.items.length === 0 && <Empty>{words.noEmailDomains}</Empty>}
+            {page.items.length === 0 && <Empty>{peopleWords.noEmailDomains}</Empty>}
             {page.items.map((one) => (
               <DomainView key={one.uid} one={one} onChange={read.reload} />
             ))}
@@ -34,11 +35,11 @@ export function EmailDomains({ group }: { group: Group }) {
       </Shown>
       {can('identity_providers.create', group.uid) && (
         <details>
-          <summary>{words.newEmailDomain}</summary>
+          <summary>{peopleWords.newEmailDomain}</summary>
           <Form
-            submit={words.createEmailDomain}
+            submit={peopleWords.createEmailDomain}
             onSubmit={make}
-            fields={[{ name: 'domain', label: words.emailDomain, hint: words.emailDomainHint }]}
+            fields={[{ name: 'domain', label: peopleWords.emailDomain, hint: peopleWords.emailDomainHint }]}
           />
         </details>
       )}
@@ -56,25 +57,25 @@ function DomainView({ one, onChange }: { one: EmailDomain; onChange: () => void 
     <section aria-label={domain}>
       <h3>
         <bdi>{domain}</bdi>{' '}
-        <Badge kind={verified ? 'good' : 'warn'}>{verified ? words.isVerified : words.isNotVerified}</Badge>
+        <Badge kind={verified ? 'good' : 'warn'}>{verified ? peopleWords.isVerified : peopleWords.isNotVerified}</Badge>
       </h3>
       {!verified && (
         <>
-          <p>{words.verifyEmailDomainText}</p>
-          <Code text={recordName} label={words.copyRecordName} />
-          <Code text={recordValue} label={words.copyRecordValue} />
+          <p>{peopleWords.verifyEmailDomainText}</p>
+          <Code text={recordName} label={peopleWords.copyRecordName} />
+          <Code text={recordValue} label={peopleWords.copyRecordValue} />
         </>
       )}
       <p>
         {!verified && can('identity_providers.update', uid) && (
-          <ActButton act={verify}>{words.verifyEmailDomain}</ActButton>
+          <ActButton act={verify}>{peopleWords.verifyEmailDomain}</ActButton>
         )}{' '}
         {can('identity_providers.delete', uid) && (
           <DangerButton
             button={words.delete}
-            label={words.deleteEmailDomainOf(domain)}
-            title={words.deleteEmailDomainOf(domain)}
-            text={words.deleteEmailDomainText}
+            label={peopleWords.deleteEmailDomainOf(domain)}
+            title={peopleWords.deleteEmailDomainOf(domain)}
+            text={peopleWords.deleteEmailDomainText}
             act={async () => {
               await ask('DELETE', `${root}/${uid}`)
               onChange()

@@ -10,6 +10,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Cut, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
+import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 import { readRoles, roleOptions } from './roles.ts'
 
@@ -30,10 +31,10 @@ export function Mappings({ provider, name }: { provider: string; name: string })
       {({ mappings, roles }) => (
         <>
           {mappings.items.length === 0 ? (
-            <p>{words.noMappings}</p>
+            <p>{peopleWords.noMappings}</p>
           ) : (
             <Table
-              caption={words.mappingsOf(name)}
+              caption={peopleWords.mappingsOf(name)}
               isCaptionShown
               items={mappings.items}
               keyOf={({ uid }) => uid}
@@ -53,7 +54,7 @@ export function Mappings({ provider, name }: { provider: string; name: string })
 function columnsFor(provider: string, roles: readonly Role[], reload: () => void): Column<Mapping>[] {
   const roleOf = (uid: string) => roles.find((one) => one.uid === uid)?.name
   const columns: Column<Mapping>[] = [
-    { title: words.externalGroup, isHead: true, cell: ({ externalGroupId }) => <bdi>{externalGroupId}</bdi> },
+    { title: peopleWords.externalGroup, isHead: true, cell: ({ externalGroupId }) => <bdi>{externalGroupId}</bdi> },
     {
       title: words.role,
       cell: ({ roleUid }) => <bdi title={roleUid}>{roleOf(roleUid) ?? roleUid.slice(-16)}</bdi>,
@@ -66,9 +67,9 @@ function columnsFor(provider: string, roles: readonly Role[], reload: () => void
     cell: ({ uid, externalGroupId }) => (
       <DangerButton
         button={words.delete}
-        label={words.deleteMappingOf(externalGroupId)}
-        title={words.deleteMappingOf(externalGroupId)}
-        text={words.deleteMappingText}
+        label={peopleWords.deleteMappingOf(externalGroupId)}
+        title={peopleWords.deleteMappingOf(externalGroupId)}
+        text={peopleWords.deleteMappingText}
         act={async () => {
           await ask('DELETE', `${root}/${uid}`)
           reload()
@@ -90,13 +91,13 @@ function NewMapping({ provider, roles, onMade }: New) {
   }
   return (
     <details>
-      <summary>{words.newMapping}</summary>
+      <summary>{peopleWords.newMapping}</summary>
       <Form
         key={made}
         submit={words.create}
         onSubmit={make}
         fields={[
-          { name: 'externalGroupId', label: words.externalGroup, hint: words.externalGroupHint },
+          { name: 'externalGroupId', label: peopleWords.externalGroup, hint: peopleWords.externalGroupHint },
           { name: 'roleUid', label: words.role, type: 'select', options: roleOptions(roles) },
         ]}
       />

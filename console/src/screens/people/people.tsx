@@ -10,6 +10,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
+import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 import { EmailDomains } from './domains.tsx'
@@ -20,16 +21,16 @@ export function PeopleScreen({ names }: { names: readonly string[] }) {
     <GroupFrame names={names} view="people">
       {(group, { groups }) => (
         <>
-          <h2>{words.invites}</h2>
-          <Allowed isAllowed={can('group_invites.list', group.uid)} otherwise={words.invitesHidden}>
+          <h2>{peopleWords.invites}</h2>
+          <Allowed isAllowed={can('group_invites.list', group.uid)} otherwise={peopleWords.invitesHidden}>
             <Invites group={group} />
           </Allowed>
           {groups.length === 1 && (
             <>
-              <h2>{words.providers}</h2>
-              <Allowed isAllowed={can('identity_providers.list', group.uid)} otherwise={words.providersHidden}>
+              <h2>{peopleWords.providers}</h2>
+              <Allowed isAllowed={can('identity_providers.list', group.uid)} otherwise={peopleWords.providersHidden}>
                 <Providers group={group} />
-                <h2>{words.emailDomains}</h2>
+                <h2>{peopleWords.emailDomains}</h2>
                 <EmailDomains group={group} />
               </Allowed>
             </>
@@ -51,18 +52,21 @@ function Invites({ group }: { group: Group }) {
       <Shown of={read}>
         {(page) =>
           page.items.length === 0 ? (
-            <Empty>{words.noInvites}</Empty>
+            <Empty>{peopleWords.noInvites}</Empty>
           ) : (
             <>
               <Cut of={page} />
               <Table
-                caption={words.invites}
+                caption={peopleWords.invites}
                 items={page.items}
                 keyOf={({ uid }) => uid}
                 columns={[
                   { title: words.role, isHead: true, cell: ({ role }) => <bdi>{role?.name ?? ''}</bdi> },
-                  { title: words.forWhom, cell: ({ email }) => <bdi>{email || words.anybody}</bdi> },
-                  { title: words.uses, cell: ({ singleUse }) => (singleUse ? words.once : words.often) },
+                  { title: peopleWords.forWhom, cell: ({ email }) => <bdi>{email || peopleWords.anybody}</bdi> },
+                  {
+                    title: peopleWords.uses,
+                    cell: ({ singleUse }) => (singleUse ? peopleWords.once : peopleWords.often),
+                  },
                   { title: words.expires, cell: ({ expirationTime }) => <Time at={expirationTime} /> },
                   ...(can('group_invites.delete', group.uid) ? [revokeColumn(read.reload)] : []),
                 ]}
@@ -81,9 +85,9 @@ const revokeColumn = (reload: () => void) => ({
   cell: ({ uid, role, email }: Invite) => (
     <DangerButton
       button={words.revoke}
-      label={words.revokeInviteOf(role?.name ?? '', email)}
-      title={words.revokeInviteOf(role?.name ?? '', email)}
-      text={words.revokeInviteText}
+      label={peopleWords.revokeInviteOf(role?.name ?? '', email)}
+      title={peopleWords.revokeInviteOf(role?.name ?? '', email)}
+      text={peopleWords.revokeInviteText}
       act={async () => {
         await ask('DELETE', `${root}/${uid}`)
         reload()
@@ -105,11 +109,11 @@ function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
   }
   return (
     <details>
-      <summary>{words.newInvite}</summary>
+      <summary>{peopleWords.newInvite}</summary>
       <Shown of={roles}>
         {({ items }) => (
           <Form
-            submit={words.createInvite}
+            submit={peopleWords.createInvite}
             onSubmit={make}
             fields={[
               {
@@ -121,17 +125,17 @@ function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
                   .filter(({ name }) => name !== 'operator')
                   .map(({ uid, name }) => ({ value: uid, label: name })),
               },
-              { name: 'email', label: words.onlyFor, type: 'email', isOptional: true },
-              { name: 'days', label: words.days, type: 'number', value: '7' },
-              { name: 'singleUse', label: words.onlyOnce, type: 'check', value: 'yes' },
+              { name: 'email', label: peopleWords.onlyFor, type: 'email', isOptional: true },
+              { name: 'days', label: peopleWords.days, type: 'number', value: '7' },
+              { name: 'singleUse', label: peopleWords.onlyOnce, type: 'check', value: 'yes' },
             ]}
           />
         )}
       </Shown>
       {link !== undefined && (
         <Note kind="good">
-          <p>{words.inviteOnce}</p>
-          <Code text={link} label={words.copyLink} />
+          <p>{peopleWords.inviteOnce}</p>
+          <Code text={link} label={peopleWords.copyLink} />
         </Note>
       )}
     </details>

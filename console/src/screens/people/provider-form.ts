@@ -1,6 +1,7 @@
 // Form of an identity provider.
 import type { Provider, Role } from '../../data/types.ts'
 import type { Field } from '../../ui/form.tsx'
+import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 import { roleOptions } from './roles.ts'
 
@@ -10,23 +11,23 @@ export function providerFields(roles: readonly Role[], one?: Provider): Field[] 
   const viewer = roles.find(({ name }) => name === 'viewer')?.uid ?? ''
   return [
     { name: 'name', label: words.name, value: one?.name ?? '' },
-    { name: 'issuer', label: words.issuer, type: 'url', value: oidc?.issuer ?? '' },
-    { name: 'clientId', label: words.clientId, value: oidc?.clientId ?? '' },
+    { name: 'issuer', label: peopleWords.issuer, type: 'url', value: oidc?.issuer ?? '' },
+    { name: 'clientId', label: peopleWords.clientId, value: oidc?.clientId ?? '' },
     {
-      ...{ name: 'clientSecret', label: words.clientSecret, type: 'password', isOptional: true },
-      hint: one ? words.secretStays : words.neverShown,
+      ...{ name: 'clientSecret', label: peopleWords.clientSecret, type: 'password', isOptional: true },
+      hint: one ? peopleWords.secretStays : peopleWords.neverShown,
     },
-    { name: 'pkceEnabled', label: words.pkce, type: 'check', value: oidc && !oidc.pkceEnabled ? '' : 'yes' },
+    { name: 'pkceEnabled', label: peopleWords.pkce, type: 'check', value: oidc && !oidc.pkceEnabled ? '' : 'yes' },
     {
-      ...{ name: 'additionalScopes', label: words.scopes, hint: words.scopesHint, isOptional: true },
+      ...{ name: 'additionalScopes', label: peopleWords.scopes, hint: peopleWords.scopesHint, isOptional: true },
       value: oidc ? oidc.additionalScopes.join(' ') : 'email profile',
     },
     {
-      ...{ name: 'groupsClaim', label: words.groupsClaim, hint: words.groupsClaimHint, isOptional: true },
+      ...{ name: 'groupsClaim', label: peopleWords.groupsClaim, hint: peopleWords.groupsClaimHint, isOptional: true },
       value: oidc?.groupsClaim ?? '',
     },
     {
-      ...{ name: 'defaultRole', label: words.defaultRole, type: 'select', options: roleOptions(roles) },
+      ...{ name: 'defaultRole', label: peopleWords.defaultRole, type: 'select', options: roleOptions(roles) },
       value: one?.defaultRole ?? viewer,
     },
   ]

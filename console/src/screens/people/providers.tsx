@@ -10,6 +10,8 @@ import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
 import { Badge, Code } from '../../ui/text.tsx'
+import { eventWords } from '../../words/events.ts'
+import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 import { Mappings } from './mappings.tsx'
 import { providerFields, providerOf } from './provider-form.ts'
@@ -25,7 +27,7 @@ export function Providers({ group }: { group: Group }) {
     <>
       <Shown of={read}>
         {(page) => {
-          if (page.items.length === 0) return <Empty>{words.noProviders}</Empty>
+          if (page.items.length === 0) return <Empty>{peopleWords.noProviders}</Empty>
           const names = toUniqueNames(page.items.map(({ name }) => name))
           return (
             <>
@@ -50,15 +52,15 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
         <bdi>{label}</bdi>
       </h3>
       <dl>
-        <dt>{words.issuer}</dt>
+        <dt>{peopleWords.issuer}</dt>
         <dd>
           <bdi>{oidc?.issuer ?? ''}</bdi>
         </dd>
-        <dt>{words.clientId}</dt>
+        <dt>{peopleWords.clientId}</dt>
         <dd>
           <bdi>{oidc?.clientId ?? ''}</bdi>
         </dd>
-        <dt>{words.callback}</dt>
+        <dt>{peopleWords.callback}</dt>
         <dd>
           <code>{`${location.origin}/oauth/callback/${uid}`}</code>
         </dd>
@@ -68,9 +70,9 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
       {can('identity_providers.delete', uid) && (
         <DangerButton
           button={words.delete}
-          label={words.deleteProviderOf(name)}
-          title={words.deleteProviderOf(name)}
-          text={words.deleteProviderText}
+          label={peopleWords.deleteProviderOf(name)}
+          title={peopleWords.deleteProviderOf(name)}
+          text={peopleWords.deleteProviderText}
           mustType={name}
           act={async () => {
             await ask('DELETE', `${root}/${uid}`)
@@ -103,25 +105,26 @@ function Scim({ uid }: { uid: string }) {
         return (
           <>
             <p>
-              {words.scim} <Badge kind={isOn ? 'good' : 'plain'}>{isOn ? words.scimOn : words.scimOff}</Badge>{' '}
+              {peopleWords.scim}{' '}
+              <Badge kind={isOn ? 'good' : 'plain'}>{isOn ? peopleWords.scimOn : peopleWords.scimOff}</Badge>{' '}
               <code>{scim?.endpointUrl ?? ''}</code>
             </p>
             {can('identity_providers.scim.manage', uid) && (
               <p>
                 <ActButton act={callAction('setScimEnabled', { enabled: !isOn, etag })}>
-                  {isOn ? words.turnOff : words.turnOn}
+                  {isOn ? peopleWords.turnOff : peopleWords.turnOn}
                 </ActButton>{' '}
                 <ActButton
                   act={callAction(hasToken ? 'regenerateScimToken' : 'generateScimToken', hasToken ? { etag } : {})}
                 >
-                  {hasToken ? words.newScimToken : words.firstScimToken}
+                  {hasToken ? peopleWords.newScimToken : peopleWords.firstScimToken}
                 </ActButton>
               </p>
             )}
             {token !== undefined && (
               <Note kind="good">
-                <p>{words.secretOnce}</p>
-                <Code text={token} label={words.copySecret} />
+                <p>{eventWords.secretOnce}</p>
+                <Code text={token} label={eventWords.copySecret} />
               </Note>
             )}
           </>
@@ -162,7 +165,7 @@ function NewProvider({ group, onMade }: { group: Group; onMade: () => void }) {
   }
   return (
     <details>
-      <summary>{words.newProvider}</summary>
+      <summary>{peopleWords.newProvider}</summary>
       <Shown of={roles}>
         {(some) => <Form key={made} submit={words.create} onSubmit={make} fields={providerFields(some)} />}
       </Shown>

@@ -3,7 +3,7 @@ import { ask } from '../../data/api.ts'
 import { type Block, type Inline, readMarkdown } from '../../data/markdown.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
-import { words } from '../../words.ts'
+import { repoWords } from '../../words/repos.ts'
 
 export function Readme({ repo }: { repo: string }) {
   const read = useLoad(`readme ${repo}`, (signal) =>
@@ -11,7 +11,7 @@ export function Readme({ repo }: { repo: string }) {
   )
   return (
     <Shown of={read}>
-      {({ content }) => (content.trim() === '' ? <Empty>{words.noReadme}</Empty> : <Markdown text={content} />)}
+      {({ content }) => (content.trim() === '' ? <Empty>{repoWords.noReadme}</Empty> : <Markdown text={content} />)}
     </Shown>
   )
 }
@@ -24,7 +24,7 @@ function Markdown({ text }: { text: string }) {
         // The order of the blocks never changes, so the index can be the key.
         <BlockView key={i} block={block} />
       ))}
-      {isCut && <Note>{words.readmeCut}</Note>}
+      {isCut && <Note>{repoWords.readmeCut}</Note>}
     </div>
   )
 }

@@ -1,31 +1,25 @@
-// Screen of a repository: its tags in pages, and its other tabs.
+// Tabs of a repository: tags in pages, history, readme, pull command, and settings.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { type Paged, readNext, readPage } from '../../data/list.ts'
-import { findRepo, type WithPath } from '../../data/names.ts'
+import type { WithPath } from '../../data/names.ts'
 import type { Repo, Tag } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
-import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
+import { repoWords } from '../../words/repos.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
-import { CopiesOf } from '../mirrors/copies.tsx'
-import { RepoMirror } from '../mirrors/mirror.tsx'
-import { AdmissionPolicies } from '../rules/admission.tsx'
-import { CooldownPolicies } from '../rules/cooldown.tsx'
-import { Retention } from '../rules/retention.tsx'
-import { Risks } from '../rules/risks.tsx'
-import { TooYoungTags } from '../rules/too-young-tags.tsx'
-import { DeniedTags } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
 import { Readme } from './readme.tsx'
+import { RepoFrame } from './repo-frame.tsx'
 import { RepoSettings } from './settings.tsx'
 
 const size = 200
@@ -33,55 +27,43 @@ const orders = ['name', 'update_time', 'create_time']
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 
-export function RepoScreen({ names, query }: Props) {
-  const read = useLoad(`repo ${names.join('/')}`, () => findRepo(names))
-  const view = query.get('view') ?? 'tags'
-  const here = paths.repo(names)
-  const tabs = [
-    ...Object.entries(words.repoViews).map(([name, label]) => ({
-      ...{ label, href: name === 'tags' ? here : `${here}?view=${name}`, isNow: view === name },
-    })),
-    { label: words.access, href: paths.group(names.slice(0, -1), 'access'), isNow: false },
-  ]
+export function TagsScreen({ names, query }: Props) {
   return (
-    <Screen title={names.join('/')} trail={trailOf(names)} tabs={tabs}>
-      <Shown of={read}>
-        {({ item, groups }) => (
-          <>
-            {item.description !== '' && (
-              <p>
-                <bdi>{item.description}</bdi>
-              </p>
-            )}
-            {view === 'tags' && <Tags names={names} repo={item} query={query} />}
-            {view === 'history' && <RepoHistory names={names} repo={item} />}
-            {view === 'promises' && <Retention at={{ uid: item.uid, groups }} query={query} />}
-            {view === 'pulls' && (
-              <>
-                <CooldownPolicies at={{ uid: item.uid, groups }} query={query} />
-                <TooYoungTags names={names} repo={item.uid} />
-              </>
-            )}
-            {view === 'gates' && (
-              <>
-                <AdmissionPolicies at={{ uid: item.uid, groups }} query={query} />
-                <DeniedTags names={names} repo={item.uid} />
-              </>
-            )}
-            {view === 'risks' && <Risks at={{ uid: item.uid, groups }} query={query} />}
-            {view === 'mirror' && (
-              <>
-                <RepoMirror repo={item.uid} />
-                <CopiesOf repo={item} />
-              </>
-            )}
-            {view === 'readme' && <Readme repo={item.uid} />}
-            {view === 'settings' && <RepoSettings names={names} repo={item} onChange={read.reload} />}
-            {view === 'pull' && <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
-          </>
-        )}
-      </Shown>
-    </Screen>
+    <RepoFrame names={names} view="tags">
+      {({ item }) => <Tags names={names} repo={item} query={query} />}
+    </RepoFrame>
+  )
+}
+
+export function RepoHistoryScreen({ names }: Props) {
+  return (
+    <RepoFrame names={names} view="history">
+      {({ item }) => <RepoHistory names={names} repo={item} />}
+    </RepoFrame>
+  )
+}
+
+export function ReadmeScreen({ names }: Props) {
+  return (
+    <RepoFrame names={names} view="readme">
+      {({ item }) => <Readme repo={item.uid} />}
+    </RepoFrame>
+  )
+}
+
+export function PullScreen({ names }: Props) {
+  return (
+    <RepoFrame names={names} view="pull">
+      {() => <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
+    </RepoFrame>
+  )
+}
+
+export function RepoSettingsScreen({ names }: Props) {
+  return (
+    <RepoFrame names={names} view="settings">
+      {({ item }, { reload }) => <RepoSettings names={names} repo={item} onChange={reload} />}
+    </RepoFrame>
   )
 }
 
@@ -104,14 +86,14 @@ function Tags({ names, repo, query }: TagsProps) {
         isLine
         submit={words.find}
         onSubmit={find}
-        fields={[{ name: 'tag', label: words.tagByName, type: 'search', value: name, isOptional: true }]}
+        fields={[{ name: 'tag', label: repoWords.tagByName, type: 'search', value: name, isOptional: true }]}
       />
       <Shown of={tags}>
         {({ items, total = items.length, next }) =>
           items.length === 0 ? (
             name === '' ? (
               <NoItems page={page} size={size} total={total}>
-                <Empty command={`docker push ${me.host}/${names.join('/')}:TAG`}>{words.noTags}</Empty>
+                <Empty command={`docker push ${me.host}/${names.join('/')}:TAG`}>{repoWords.noTags}</Empty>
               </NoItems>
             ) : (
               <NoSuchTag names={names} name={name} />
@@ -119,9 +101,9 @@ function Tags({ names, repo, query }: TagsProps) {
           ) : (
             <>
               {name === '' && <Pages page={page} size={size} total={total} />}
-              {name !== '' && next !== '' && <Note>{words.moreTags(size)}</Note>}
+              {name !== '' && next !== '' && <Note>{repoWords.moreTags(size)}</Note>}
               <Table
-                caption={words.tagsOf(names.join('/'))}
+                caption={repoWords.tagsOf(names.join('/'))}
                 columns={columnsFor(names, repo.uid, tags.reload)}
                 items={items}
                 keyOf={({ uid }) => uid}
@@ -140,7 +122,7 @@ function Tags({ names, repo, query }: TagsProps) {
 function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) {
   return (
     <Empty>
-      {words.noTagNamed(name)} {name !== '' && <a href={paths.tag(names, name)}>{words.deletedTagHistory}</a>}
+      {repoWords.noTagNamed(name)} {name !== '' && <a href={paths.tag(names, name)}>{repoWords.deletedTagHistory}</a>}
     </Empty>
   )
 }
@@ -178,7 +160,7 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
           <a data-main href={paths.tag(names, name)}>
             {name}
           </a>{' '}
-          {deprecated && <Badge kind="warn">{words.deprecated}</Badge>}
+          {deprecated && <Badge kind="warn">{repoWords.deprecated}</Badge>}
         </>
       ),
     },
@@ -189,11 +171,11 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
       title: words.copy,
       cell: ({ name, digest }) => (
         <>
-          <Copy isPin text={pinOf(names, digest)} label={words.copyWithDigestOf(name)}>
-            {words.withDigest}
+          <Copy isPin text={pinOf(names, digest)} label={tagWords.copyWithDigestOf(name)}>
+            {repoWords.withDigest}
           </Copy>{' '}
-          <Copy text={`${me.host}/${names.join('/')}:${name}`} label={words.copyWithTagOf(name)}>
-            {words.withTag}
+          <Copy text={`${me.host}/${names.join('/')}:${name}`} label={repoWords.copyWithTagOf(name)}>
+            {repoWords.withTag}
           </Copy>
         </>
       ),
@@ -205,9 +187,9 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
     cell: ({ uid, name }) => (
       <DangerButton
         button={words.delete}
-        label={words.deleteTagOf(name)}
-        title={words.deleteTagOf(name)}
-        text={words.deleteTagText}
+        label={repoWords.deleteTagOf(name)}
+        title={repoWords.deleteTagOf(name)}
+        text={repoWords.deleteTagText}
         mustType={name}
         act={async () => {
           await ask('DELETE', `/registry/v2/tags/${uid}`)
@@ -228,10 +210,10 @@ function RepoHistory({ names, repo, after = '' }: HistoryProps) {
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noRepoHistory}</Empty>}
+          {items.length === 0 && <Empty>{repoWords.noRepoHistory}</Empty>}
           {items.length > 0 && (
             <Table
-              caption={words.tagHistory}
+              caption={repoWords.tagHistory}
               items={items}
               keyOf={({ tag, time }) => `${tag} ${time}`}
               columns={[
@@ -244,14 +226,14 @@ function RepoHistory({ names, repo, after = '' }: HistoryProps) {
                     </a>
                   ),
                 },
-                { title: words.event, cell: ({ event }) => words.tagEvents[event] ?? event },
+                { title: words.event, cell: ({ event }) => tagWords.tagEvents[event] ?? event },
                 {
                   title: words.digest,
                   cell: ({ digest }) => <Digest of={digest} href={paths.digest(names, digest)} />,
                 },
                 { title: words.time, cell: (move) => <When move={move} /> },
                 { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
-                { title: words.source, cell: ({ source }) => words.sources[source] },
+                { title: tagWords.source, cell: ({ source }) => tagWords.sources[source] },
               ]}
             />
           )}

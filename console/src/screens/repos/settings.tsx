@@ -10,6 +10,8 @@ import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown, Waiting } from '../../ui/states.tsx'
 import { bytes } from '../../ui/text.tsx'
+import { groupWords } from '../../words/groups.ts'
+import { repoWords } from '../../words/repos.ts'
 import { numbers, words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: Repo; onChange: () => void }
@@ -17,7 +19,7 @@ type Props = { names: readonly string[]; repo: Repo; onChange: () => void }
 export function RepoSettings({ names, repo, onChange }: Props) {
   const [canChange, canDelete] = [can('repo.update', repo.uid), can('repo.delete', repo.uid)]
   if (!isKnown()) return <Waiting />
-  if (!canChange && !canDelete) return <Empty>{words.settingsHidden}</Empty>
+  if (!canChange && !canDelete) return <Empty>{groupWords.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/registry/v2/repos/${repo.uid}`, { body: { description } })
     forgetPaths()
@@ -52,17 +54,17 @@ function DeleteRepo({ names, repo }: { names: readonly string[]; repo: Repo }) {
   const path = names.join('/')
   return (
     <>
-      <h2>{words.deleteRepo}</h2>
+      <h2>{repoWords.deleteRepo}</h2>
       <Shown of={lost}>
         {({ manifests, tags, bytes: size }) => {
-          const text = words.deleteRepoText(numbers(tags), numbers(manifests), bytes(size))
+          const text = repoWords.deleteRepoText(numbers(tags), numbers(manifests), bytes(size))
           return (
             <>
               <p>{text}</p>
               <DangerButton
                 button={words.delete}
-                label={words.deleteRepoOf(path)}
-                title={words.deleteRepoOf(path)}
+                label={repoWords.deleteRepoOf(path)}
+                title={repoWords.deleteRepoOf(path)}
                 text={text}
                 mustType={names.at(-1)!}
                 act={async () => {

@@ -3,13 +3,14 @@ import { can } from '../../app/session.ts'
 import type { Gate } from '../../data/types.ts'
 import type { Field } from '../../ui/form.tsx'
 import { Badge } from '../../ui/text.tsx'
+import { admissionWords } from '../../words/admission.ts'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
 import { type At, type Kind, Rules, ScopedList, sendTo, type Values } from './scoped-list.tsx'
 
 export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
-    <Rules at={at} query={query} text={words.gatesText} needs="policies.policy.list">
+    <Rules at={at} query={query} text={admissionWords.gatesText} needs="policies.policy.list">
       {(asked) => (
         <>
           <ScopedList at={at} kind={gates} />
@@ -32,27 +33,27 @@ const severities = ['SEVERITY_UNSPECIFIED', 'LOW', 'MEDIUM', 'HIGH', 'CRITICAL']
 const kindOf = (gate: Partial<Gate>) => kinds.find((kind) => gate[kind] !== undefined) ?? 'vulnerabilities'
 
 const gates: Kind<Gate> = {
-  title: words.gates,
-  empty: words.noGates,
+  title: admissionWords.gates,
+  empty: admissionWords.noGates,
   path,
   member: 'gates',
   needs: { create: 'policies.policy.create', update: 'policies.policy.update', end: 'policies.policy.delete' },
   nameOf: ({ name }) => name,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
-    { title: words.deniedImages, cell: (gate) => refusedBy(gate) },
-    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.gateModes[mode]}</Badge> },
+    { title: admissionWords.deniedImages, cell: (gate) => refusedBy(gate) },
+    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{admissionWords.gateModes[mode]}</Badge> },
   ],
-  create: { summary: words.newGate, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
+  create: { summary: admissionWords.newGate, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
   update: sent.update(bodyOf),
-  end: { button: words.delete, text: words.deleteGateText, send: sent.delete },
+  end: { button: words.delete, text: admissionWords.deleteGateText, send: sent.delete },
 }
 
 function refusedBy(gate: Partial<Gate>): string {
   const kind = kindOf(gate)
-  if (kind === 'endOfLife') return words.deniesEnded
-  if (kind === 'cooldown') return words.deniesYoung(gate.cooldown?.minAgeDays ?? 0)
-  if (kind === 'supportWindow') return words.deniesSoonEnded(gate.supportWindow?.minMonthsLeft ?? 0)
+  if (kind === 'endOfLife') return admissionWords.deniesEnded
+  if (kind === 'cooldown') return admissionWords.deniesYoung(gate.cooldown?.minAgeDays ?? 0)
+  if (kind === 'supportWindow') return admissionWords.deniesSoonEnded(gate.supportWindow?.minMonthsLeft ?? 0)
   const {
     leastSeverity,
     onlyFixable,
@@ -63,12 +64,12 @@ function refusedBy(gate: Partial<Gate>): string {
   } = gate.vulnerabilities ?? {}
   const hasLevel = (leastSeverity ?? 'SEVERITY_UNSPECIFIED') !== 'SEVERITY_UNSPECIFIED'
   return [
-    words.deniesVulnerable(words.leastSeverities[leastSeverity ?? 'SEVERITY_UNSPECIFIED']),
-    ...(onlyFixable ? [words.withFix] : []),
-    ...(onlyExploited ? [words.exploited] : []),
-    ...(afterDays > 0 ? [words.foundBefore(afterDays)] : []),
-    ...(hasLevel ? [words.unknownSeverities[unknownSeverity ?? 'COUNTED_AS_HIGH']] : []),
-    ...(unknown === 'DENY' ? [words.orUnscanned] : []),
+    admissionWords.deniesVulnerable(admissionWords.leastSeverities[leastSeverity ?? 'SEVERITY_UNSPECIFIED']),
+    ...(onlyFixable ? [admissionWords.withFix] : []),
+    ...(onlyExploited ? [admissionWords.exploited] : []),
+    ...(afterDays > 0 ? [admissionWords.foundBefore(afterDays)] : []),
+    ...(hasLevel ? [admissionWords.unknownSeverities[unknownSeverity ?? 'COUNTED_AS_HIGH']] : []),
+    ...(unknown === 'DENY' ? [admissionWords.orUnscanned] : []),
   ].join(', ')
 }
 
@@ -84,29 +85,29 @@ function fieldsOf(gate: Partial<Gate> = {}): Field[] {
   return [
     { name: 'name', label: words.name, value: gate.name ?? '' },
     {
-      ...{ name: 'kind', label: words.deniedImages, type: 'select', value: kindOf(gate) },
-      options: kinds.map((value) => ({ value, label: words.gateKinds[value] })),
+      ...{ name: 'kind', label: admissionWords.deniedImages, type: 'select', value: kindOf(gate) },
+      options: kinds.map((value) => ({ value, label: admissionWords.gateKinds[value] })),
     },
     {
-      ...{ name: 'leastSeverity', label: words.leastSeverity, type: 'select' },
+      ...{ name: 'leastSeverity', label: admissionWords.leastSeverity, type: 'select' },
       value: vulnerabilities?.leastSeverity ?? 'HIGH',
-      options: severities.map((value) => ({ value, label: words.leastSeverities[value] })),
+      options: severities.map((value) => ({ value, label: admissionWords.leastSeverities[value] })),
     },
     {
-      ...{ name: 'unknownSeverity', label: words.unknownSeverity, type: 'select' },
+      ...{ name: 'unknownSeverity', label: admissionWords.unknownSeverity, type: 'select' },
       value: vulnerabilities?.unknownSeverity ?? 'COUNTED_AS_HIGH',
-      options: unknownSeverities.map((value) => ({ value, label: words.unknownSeverities[value] })),
+      options: unknownSeverities.map((value) => ({ value, label: admissionWords.unknownSeverities[value] })),
     },
-    check('onlyFixable', words.onlyFixable, vulnerabilities?.onlyFixable),
-    check('onlyExploited', words.onlyExploited, vulnerabilities?.onlyExploited),
-    count('afterDays', words.afterDays, vulnerabilities?.afterDays),
-    check('denyUnknown', words.denyUnknown, vulnerabilities?.unknown === 'DENY'),
-    count('minAgeDays', words.minAgeDays, gate.cooldown?.minAgeDays),
-    count('minMonthsLeft', words.minMonthsLeft, gate.supportWindow?.minMonthsLeft),
-    count('exemptPulledDays', words.exemptPulledDays, gate.exemptPulledDays),
+    check('onlyFixable', admissionWords.onlyFixable, vulnerabilities?.onlyFixable),
+    check('onlyExploited', admissionWords.onlyExploited, vulnerabilities?.onlyExploited),
+    count('afterDays', admissionWords.afterDays, vulnerabilities?.afterDays),
+    check('denyUnknown', admissionWords.denyUnknown, vulnerabilities?.unknown === 'DENY'),
+    count('minAgeDays', admissionWords.minAgeDays, gate.cooldown?.minAgeDays),
+    count('minMonthsLeft', admissionWords.minMonthsLeft, gate.supportWindow?.minMonthsLeft),
+    count('exemptPulledDays', admissionWords.exemptPulledDays, gate.exemptPulledDays),
     {
       ...{ name: 'mode', label: words.state, type: 'select', value: gate.mode ?? 'DRY_RUN' },
-      options: modes.map((value) => ({ value, label: words.gateModes[value] })),
+      options: modes.map((value) => ({ value, label: admissionWords.gateModes[value] })),
     },
   ]
 }
@@ -129,8 +130,8 @@ function bodyOf(values: Values): object {
 const exemptions = createExemptionKind({
   path: '/registry/v2/gateExceptions',
   member: 'gateExceptions',
-  empty: words.noGateExemptions,
-  untilHint: words.atMost90Days,
-  revokeText: words.revokeGateText,
+  empty: admissionWords.noGateExemptions,
+  untilHint: admissionWords.atMost90Days,
+  revokeText: admissionWords.revokeGateText,
   needs: { create: 'policies.override.create', end: 'policies.override.delete' },
 })

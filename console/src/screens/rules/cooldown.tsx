@@ -1,6 +1,9 @@
 // Cooldown policies: minimum ages, the identities that they apply to, and exemptions.
 import type { PullRule } from '../../data/types.ts'
 import { Badge } from '../../ui/text.tsx'
+import { cooldownWords } from '../../words/cooldown.ts'
+import { ruleWords } from '../../words/rules.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
 import {
@@ -17,7 +20,7 @@ import {
 
 export function CooldownPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
-    <Rules at={at} query={query} text={words.cooldownText}>
+    <Rules at={at} query={query} text={cooldownWords.cooldownText}>
       {(asked) => (
         <>
           <ScopedList at={at} kind={pullRules} />
@@ -35,8 +38,8 @@ const modeKinds = { MODE_UNSPECIFIED: 'plain', OBSERVE: 'warn', SERVE_OLDER: 'go
 const countFroms = ['TAG', 'REPO'] as const
 
 const pullRules: Kind<PullRule> = {
-  title: words.cooldownPolicies,
-  empty: words.noCooldownPolicies,
+  title: cooldownWords.cooldownPolicies,
+  empty: cooldownWords.noCooldownPolicies,
   path,
   member: 'pullRules',
   nameOf: ({ name, minAge }) => name || minAge,
@@ -44,23 +47,28 @@ const pullRules: Kind<PullRule> = {
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
     tagsColumn,
     {
-      title: words.appliesTo,
+      title: cooldownWords.appliesTo,
       cell: ({ identities, belowGroup }) =>
         belowGroup ? (
-          <code title={belowGroup}>{words.allInGroup(belowGroup.slice(-16))}</code>
+          <code title={belowGroup}>{cooldownWords.allInGroup(belowGroup.slice(-16))}</code>
         ) : (
-          <span title={identities.join('\n')}>{words.identityCount(identities.length)}</span>
+          <span title={identities.join('\n')}>{cooldownWords.identityCount(identities.length)}</span>
         ),
     },
-    { title: words.minAge, cell: ({ minAge }) => <bdi>{minAge}</bdi> },
+    { title: cooldownWords.minAge, cell: ({ minAge }) => <bdi>{minAge}</bdi> },
     {
-      title: words.tooYoungImages,
-      cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.cooldownModes[mode]}</Badge>,
+      title: cooldownWords.tooYoungImages,
+      cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{cooldownWords.cooldownModes[mode]}</Badge>,
     },
   ],
-  create: { summary: words.newCooldownPolicy, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
+  create: {
+    summary: cooldownWords.newCooldownPolicy,
+    button: words.create,
+    fields: fieldsOf,
+    send: sent.create(bodyOf),
+  },
   update: sent.update(bodyOf),
-  end: { button: words.delete, text: words.deleteCooldownText, send: sent.delete },
+  end: { button: words.delete, text: cooldownWords.deleteCooldownText, send: sent.delete },
 }
 
 function fieldsOf(rule?: PullRule) {
@@ -69,28 +77,28 @@ function fieldsOf(rule?: PullRule) {
     ...tagFields(rule),
     {
       name: 'identities',
-      label: words.identitiesOfPolicy,
-      hint: words.uidsHint,
+      label: cooldownWords.identitiesOfPolicy,
+      hint: ruleWords.uidsHint,
       type: 'lines',
       value: rule?.identities.join('\n') ?? '',
       isOptional: true,
     },
-    { name: 'belowGroup', label: words.groupOfIdentities, value: rule?.belowGroup ?? '', isOptional: true },
-    { name: 'minAge', label: words.minAge, hint: words.ageHint, value: rule?.minAge ?? '7d' },
-    { name: 'hold', label: words.holdAge, hint: words.holdHint, value: rule?.hold ?? '', isOptional: true },
+    { name: 'belowGroup', label: cooldownWords.groupOfIdentities, value: rule?.belowGroup ?? '', isOptional: true },
+    { name: 'minAge', label: cooldownWords.minAge, hint: tagWords.ageHint, value: rule?.minAge ?? '7d' },
+    { name: 'hold', label: cooldownWords.holdAge, hint: tagWords.holdHint, value: rule?.hold ?? '', isOptional: true },
     {
       name: 'countFrom',
-      label: words.countFrom,
+      label: cooldownWords.countFrom,
       type: 'select',
       value: rule?.countFrom ?? 'TAG',
-      options: countFroms.map((value) => ({ value, label: words.countFroms[value] })),
+      options: countFroms.map((value) => ({ value, label: cooldownWords.countFroms[value] })),
     },
     {
       name: 'mode',
-      label: words.tooYoungImages,
+      label: cooldownWords.tooYoungImages,
       type: 'select',
       value: rule?.mode ?? 'OBSERVE',
-      options: modes.map((value) => ({ value, label: words.cooldownModes[value] })),
+      options: modes.map((value) => ({ value, label: cooldownWords.cooldownModes[value] })),
     },
   ] as const
 }
@@ -102,7 +110,7 @@ function bodyOf({ tags, exceptTags, identities, ...plain }: Values): object {
 const exemptions = createExemptionKind({
   path: '/registry/v2/pullRuleExceptions',
   member: 'pullRuleExceptions',
-  empty: words.noCooldownExemptions,
-  untilHint: words.atMost30Days,
-  revokeText: words.revokeCooldownText,
+  empty: cooldownWords.noCooldownExemptions,
+  untilHint: cooldownWords.atMost30Days,
+  revokeText: cooldownWords.revokeCooldownText,
 })

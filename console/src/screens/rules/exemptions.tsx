@@ -2,6 +2,7 @@
 import { ask } from '../../data/api.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import { Digest, Time } from '../../ui/text.tsx'
+import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
 import type { Kind } from './scoped-list.tsx'
 import { timeOf, untilField } from './until.ts'
@@ -27,7 +28,7 @@ type Options = {
 
 export function createExemptionKind({ path, member, empty, untilHint, revokeText, needs }: Options): Kind<Exemption> {
   return {
-    ...{ title: words.exemptions, empty, path, member, nameOf: ({ digest }) => digest, ...(needs && { needs }) },
+    ...{ title: ruleWords.exemptions, empty, path, member, nameOf: ({ digest }) => digest, ...(needs && { needs }) },
     columns: [
       { title: words.digest, isHead: true, cell: ({ digest }) => <Digest of={digest} /> },
       { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
@@ -35,8 +36,8 @@ export function createExemptionKind({ path, member, empty, untilHint, revokeText
       { title: words.to, cell: ({ revokeTime, expireTime }) => <Time at={revokeTime || expireTime} /> },
     ],
     create: {
-      summary: words.newExemption,
-      button: words.createExemption,
+      summary: ruleWords.newExemption,
+      button: ruleWords.createExemption,
       fields: () => [
         { name: 'digest', label: words.digest },
         { name: 'reason', label: words.reason },

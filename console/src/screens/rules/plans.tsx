@@ -14,6 +14,7 @@ import { More } from '../../ui/more.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, bytes, Digest, Time } from '../../ui/text.tsx'
+import { retentionWords } from '../../words/retention.ts'
 import { words } from '../../words.ts'
 
 const path = '/registry/v2/retentionPlans'
@@ -42,20 +43,20 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
   }
   return (
     <>
-      <h2>{words.plans}</h2>
-      <p class="dim">{words.plansText}</p>
+      <h2>{retentionWords.plans}</h2>
+      <p class="dim">{retentionWords.plansText}</p>
       {can('registry.settings.update', at) && (
         <p>
-          <ActButton act={make}>{words.createPlan}</ActButton>
+          <ActButton act={make}>{retentionWords.createPlan}</ActButton>
         </p>
       )}
       <Shown of={read}>
         {(plans) =>
           plans.length === 0 ? (
-            <Empty>{words.noPlans}</Empty>
+            <Empty>{retentionWords.noPlans}</Empty>
           ) : (
             <Table
-              caption={words.plans}
+              caption={retentionWords.plans}
               columns={columnsFor(read.reload)}
               items={plans}
               keyOf={({ uid }) => uid}
@@ -64,11 +65,11 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
           )
         }
       </Shown>
-      {chosen !== '' && read.data && !plan && <Empty>{words.noSuchPlan}</Empty>}
+      {chosen !== '' && read.data && !plan && <Empty>{retentionWords.noSuchPlan}</Empty>}
       {plan && plan.state !== 'PLANNING' && (
         <section>
-          <h3>{words.plannedDeletions}</h3>
-          {plan.truncated && <Note kind="warn">{words.planCut}</Note>}
+          <h3>{retentionWords.plannedDeletions}</h3>
+          {plan.truncated && <Note kind="warn">{retentionWords.planCut}</Note>}
           <Deletions key={plan.state} plan={plan.uid} state={plan.state} after="" />
         </section>
       )}
@@ -89,13 +90,18 @@ const columnsFor = (reload: () => void): Column<Named>[] => [
     ),
   },
   { title: words.scope, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
-  { title: words.state, cell: ({ state }) => <Badge kind={kinds[state]}>{words.planStates[state]}</Badge> },
-  { title: words.deletes, cell: ({ manifests, bytes: size }) => amount(manifests, size) },
-  { title: words.wouldDelete, cell: ({ dryRunManifests, dryRunBytes }) => amount(dryRunManifests, dryRunBytes) },
+  { title: words.state, cell: ({ state }) => <Badge kind={kinds[state]}>{retentionWords.planStates[state]}</Badge> },
+  { title: retentionWords.deletes, cell: ({ manifests, bytes: size }) => amount(manifests, size) },
+  {
+    title: retentionWords.wouldDelete,
+    cell: ({ dryRunManifests, dryRunBytes }) => amount(dryRunManifests, dryRunBytes),
+  },
   {
     title: words.result,
     cell: ({ state, deleted, left }) =>
-      state === 'APPLYING' || state === 'APPLIED' ? words.deletedAndSkipped(Number(deleted), Number(left)) : '–',
+      state === 'APPLYING' || state === 'APPLIED'
+        ? retentionWords.deletedAndSkipped(Number(deleted), Number(left))
+        : '–',
   },
   {
     title: words.actions,
@@ -112,16 +118,17 @@ const kinds: Record<Plan['state'], 'plain' | 'warn' | 'good'> = {
 }
 
 const canApply = (uid: string): boolean => can('registry.settings.update', uid) && can('repo.delete', uid)
-const amount = (manifests: string, size: string): string => words.manifestsOf(Number(manifests), bytes(Number(size)))
+const amount = (manifests: string, size: string): string =>
+  retentionWords.manifestsOf(Number(manifests), bytes(Number(size)))
 
 function Apply({ plan: { uid, names, manifests, bytes: size }, onDone }: { plan: Named; onDone: () => void }) {
   if (Number(manifests) === 0) return null
   return (
     <DangerButton
-      button={words.applyPlan}
-      label={words.applyPlanOf(names.join('/'))}
-      title={words.applyPlanOf(names.join('/'))}
-      text={words.applyPlanText(amount(manifests, size))}
+      button={retentionWords.applyPlan}
+      label={retentionWords.applyPlanOf(names.join('/'))}
+      title={retentionWords.applyPlanOf(names.join('/'))}
+      text={retentionWords.applyPlanText(amount(manifests, size))}
       mustType={names.at(-1)!}
       act={async () => {
         await ask('POST', `${path}/${uid}:apply`, { body: {} })
@@ -145,10 +152,10 @@ function Deletions({ plan, state, after }: { plan: string; state: Plan['state'];
     <Shown of={read}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.nothingPlanned}</Empty>}
+          {items.length === 0 && <Empty>{retentionWords.nothingPlanned}</Empty>}
           {items.length > 0 && (
             <Table
-              caption={words.plannedDeletions}
+              caption={retentionWords.plannedDeletions}
               columns={deletionColumns}
               items={items}
               keyOf={({ repoUid, digest }) => `${repoUid} ${digest}`}
@@ -172,7 +179,7 @@ const deletionColumns: Column<NamedDeletion>[] = [
     title: words.reason,
     cell: ({ why, until, partOf, names }) => (
       <>
-        {words.deletionReasons[why]} {until && <Time at={until} />}
+        {retentionWords.deletionReasons[why]} {until && <Time at={until} />}
         {partOf !== '' && <Digest of={partOf} href={paths.digest(names, partOf)} />}
       </>
     ),
@@ -181,6 +188,6 @@ const deletionColumns: Column<NamedDeletion>[] = [
   {
     title: words.result,
     cell: ({ outcome = 'OUTCOME_UNSPECIFIED', dryRun }) =>
-      dryRun ? <Badge kind="warn">{words.dryRunDeletion}</Badge> : words.deletionResults[outcome],
+      dryRun ? <Badge kind="warn">{retentionWords.dryRunDeletion}</Badge> : retentionWords.deletionResults[outcome],
   },
 ]

@@ -3,6 +3,8 @@ import { ask } from '../../data/api.ts'
 import type { Hold, Quarantined, RetentionRule, TagRule } from '../../data/types.ts'
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { retentionWords } from '../../words/retention.ts'
+import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
 import { Plans } from './plans.tsx'
 import {
@@ -19,7 +21,7 @@ import {
 
 export function Retention({ at, query }: { at: At; query: URLSearchParams }) {
   return (
-    <Rules at={at} query={query} text={words.retentionText}>
+    <Rules at={at} query={query} text={retentionWords.retentionText}>
       {(asked) => (
         <>
           <ScopedList at={at} kind={retentionRules} />
@@ -36,16 +38,16 @@ export function Retention({ at, query }: { at: At; query: URLSearchParams }) {
 const retention = sendTo('/registry/v2/retentionRules')
 
 const retentionRules: Kind<RetentionRule> = {
-  title: words.retentionPolicies,
-  empty: words.noRetentionPolicies,
+  title: retentionWords.retentionPolicies,
+  empty: retentionWords.noRetentionPolicies,
   path: '/registry/v2/retentionRules',
   member: 'retentionRules',
-  nameOf: ({ name, tags }) => name || tags.join(', ') || words.allTags,
+  nameOf: ({ name, tags }) => name || tags.join(', ') || ruleWords.allTags,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
     tagsColumn as Column<RetentionRule>,
     {
-      title: words.keeps,
+      title: retentionWords.keeps,
       cell: (rule) => (
         <ul class="plain">
           {keepsOf(rule).map((one) => (
@@ -54,30 +56,30 @@ const retentionRules: Kind<RetentionRule> = {
         </ul>
       ),
     },
-    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.ruleModes[mode]}</Badge> },
+    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{ruleWords.ruleModes[mode]}</Badge> },
   ],
   create: {
-    summary: words.newRetentionPolicy,
+    summary: retentionWords.newRetentionPolicy,
     button: words.create,
     fields: (rule) => [
       { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
       ...tagFields(rule),
-      count('keepDaysAfter', words.keepDaysAfter, rule?.keepDaysAfter),
-      count('keepLast', words.keepLast, rule?.keepLast),
-      count('untaggedDays', words.untaggedDays, rule?.untaggedDays),
-      { name: 'forever', label: words.keepForever, type: 'check', value: rule?.forever ? 'yes' : '' },
+      count('keepDaysAfter', retentionWords.keepDaysAfter, rule?.keepDaysAfter),
+      count('keepLast', retentionWords.keepLast, rule?.keepLast),
+      count('untaggedDays', retentionWords.untaggedDays, rule?.untaggedDays),
+      { name: 'forever', label: retentionWords.keepForever, type: 'check', value: rule?.forever ? 'yes' : '' },
       {
         name: 'mode',
         label: words.state,
         type: 'select',
         value: rule?.mode ?? 'DRY_RUN',
-        options: modes.map((value) => ({ value, label: words.ruleModes[value] })),
+        options: modes.map((value) => ({ value, label: ruleWords.ruleModes[value] })),
       },
     ],
     send: retention.create(retentionOf),
   },
   update: retention.update(retentionOf),
-  end: { button: words.delete, text: words.deleteRetentionText, send: retention.delete },
+  end: { button: words.delete, text: retentionWords.deleteRetentionText, send: retention.delete },
 }
 
 const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const
@@ -95,32 +97,32 @@ function retentionOf({ name, tags, exceptTags, keepDaysAfter, keepLast, untagged
 
 function keepsOf({ forever, keepDaysAfter, keepLast, untaggedDays }: RetentionRule): string[] {
   return [
-    ...(forever ? [words.keepsForever] : []),
-    ...(keepDaysAfter > 0 ? [words.keepsDays(keepDaysAfter)] : []),
-    ...(keepLast > 0 ? [words.keepsLast(keepLast)] : []),
-    ...(untaggedDays > 0 ? [words.keepsUntagged(untaggedDays)] : []),
+    ...(forever ? [retentionWords.keepsForever] : []),
+    ...(keepDaysAfter > 0 ? [retentionWords.keepsDays(keepDaysAfter)] : []),
+    ...(keepLast > 0 ? [retentionWords.keepsLast(keepLast)] : []),
+    ...(untaggedDays > 0 ? [retentionWords.keepsUntagged(untaggedDays)] : []),
   ]
 }
 
 const tagRule = sendTo('/registry/v2/tagRules')
 
 const tagRules: Kind<TagRule> = {
-  title: words.tagRules,
-  empty: words.noTagRules,
+  title: retentionWords.tagRules,
+  empty: retentionWords.noTagRules,
   path: '/registry/v2/tagRules',
   member: 'tagRules',
-  nameOf: ({ name, tags }) => name || tags.join(', ') || words.allTags,
+  nameOf: ({ name, tags }) => name || tags.join(', ') || ruleWords.allTags,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
     tagsColumn as Column<TagRule>,
     {
-      title: words.protection,
+      title: retentionWords.protection,
       cell: ({ immutable, movers }) =>
         immutable ? (
-          <Badge kind="good">{words.immutable}</Badge>
+          <Badge kind="good">{retentionWords.immutable}</Badge>
         ) : (
           <>
-            {movers.length > 0 && words.onlyBy}{' '}
+            {movers.length > 0 && retentionWords.onlyBy}{' '}
             {movers.map((uid) => (
               <code key={uid} title={uid}>
                 {uid.slice(-16)}{' '}
@@ -131,17 +133,17 @@ const tagRules: Kind<TagRule> = {
     },
   ],
   create: {
-    summary: words.newTagRule,
+    summary: retentionWords.newTagRule,
     button: words.create,
     fields: (rule) => [
       { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
       ...tagFields(rule),
-      { name: 'immutable', label: words.immutable, type: 'check', value: rule?.immutable ? 'yes' : '' },
-      { name: 'keepListed', label: words.keepListed, type: 'check', value: rule?.keepListed ? 'yes' : '' },
+      { name: 'immutable', label: retentionWords.immutable, type: 'check', value: rule?.immutable ? 'yes' : '' },
+      { name: 'keepListed', label: retentionWords.keepListed, type: 'check', value: rule?.keepListed ? 'yes' : '' },
       {
         name: 'movers',
-        label: words.onlyUpdatedBy,
-        hint: words.uidsHint,
+        label: retentionWords.onlyUpdatedBy,
+        hint: ruleWords.uidsHint,
         type: 'lines',
         value: rule?.movers.join('\n') ?? '',
         isOptional: true,
@@ -150,7 +152,7 @@ const tagRules: Kind<TagRule> = {
     send: tagRule.create(tagRuleOf),
   },
   update: tagRule.update(tagRuleOf),
-  end: { button: words.delete, text: words.deleteTagRuleText, send: tagRule.delete },
+  end: { button: words.delete, text: retentionWords.deleteTagRuleText, send: tagRule.delete },
 }
 
 function tagRuleOf({ name, tags, exceptTags, immutable, movers, keepListed }: Values): object {
@@ -165,25 +167,31 @@ function tagRuleOf({ name, tags, exceptTags, immutable, movers, keepListed }: Va
 }
 
 const holds: Kind<Hold> = {
-  title: words.holds,
-  empty: words.noHolds,
+  title: retentionWords.holds,
+  empty: retentionWords.noHolds,
   path: '/registry/v2/holds',
   member: 'holds',
   nameOf: ({ digest, tags }) => digest || tags.join(', '),
   columns: [
     {
-      title: words.heldDigestOrTags,
+      title: retentionWords.heldDigestOrTags,
       isHead: true,
       cell: ({ digest, tags }) => (digest ? <Digest of={digest} /> : <bdi>{tags.join(', ')}</bdi>),
     },
     ...sinceColumns<Hold>(),
   ],
   create: {
-    summary: words.newHold,
-    button: words.hold,
+    summary: retentionWords.newHold,
+    button: retentionWords.hold,
     fields: () => [
       { name: 'digest', label: words.digest, isOptional: true },
-      { name: 'tags', label: words.holdTags, hint: words.holdTagsHint, type: 'lines', isOptional: true },
+      {
+        name: 'tags',
+        label: retentionWords.holdTags,
+        hint: retentionWords.holdTagsHint,
+        type: 'lines',
+        isOptional: true,
+      },
       { name: 'reason', label: words.reason },
     ],
     send: async (at, { digest, tags, reason }) => {
@@ -193,8 +201,8 @@ const holds: Kind<Hold> = {
     },
   },
   end: {
-    button: words.release,
-    text: words.releaseHoldText,
+    button: retentionWords.release,
+    text: retentionWords.releaseHoldText,
     isOver: ({ releaseTime }) => Boolean(releaseTime),
     send: async ({ uid }) => {
       await ask('POST', `/registry/v2/holds/${uid}:release`, { body: {} })
@@ -203,8 +211,8 @@ const holds: Kind<Hold> = {
 }
 
 const quarantined: Kind<Quarantined> = {
-  title: words.quarantined,
-  empty: words.noQuarantined,
+  title: retentionWords.quarantined,
+  empty: retentionWords.noQuarantined,
   path: '/registry/v2/quarantined',
   member: 'quarantined',
   nameOf: ({ digest }) => digest,
@@ -213,19 +221,19 @@ const quarantined: Kind<Quarantined> = {
     ...sinceColumns<Quarantined>(),
   ],
   create: {
-    summary: words.newQuarantine,
-    button: words.quarantine,
+    summary: retentionWords.newQuarantine,
+    button: retentionWords.quarantine,
     fields: () => [
       { name: 'digest', label: words.digest },
-      { name: 'reason', label: words.reason, hint: words.quarantineHint },
+      { name: 'reason', label: words.reason, hint: retentionWords.quarantineHint },
     ],
     send: async (at, { digest, reason }) => {
       await ask('POST', `/registry/v2/quarantined/${at}:quarantine`, { body: { digest, reason } })
     },
   },
   end: {
-    button: words.release,
-    text: words.releaseQuarantineText,
+    button: retentionWords.release,
+    text: retentionWords.releaseQuarantineText,
     isOver: ({ releaseTime }) => Boolean(releaseTime),
     send: async ({ uid }) => {
       await ask('POST', `/registry/v2/quarantined/${uid}:release`, { body: {} })
@@ -239,6 +247,6 @@ function sinceColumns<T extends Since>(): Column<T>[] {
   return [
     { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
     { title: words.from, cell: ({ createTime }) => <Time at={createTime} /> },
-    { title: words.to, cell: ({ releaseTime }) => (releaseTime ? <Time at={releaseTime} /> : words.active) },
+    { title: words.to, cell: ({ releaseTime }) => (releaseTime ? <Time at={releaseTime} /> : retentionWords.active) },
   ]
 }

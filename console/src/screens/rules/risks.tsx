@@ -6,13 +6,14 @@ import type { Risk, Signer } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { riskWords } from '../../words/risks.ts'
 import { words } from '../../words.ts'
 import { type At, type Kind, Rules, ScopedList } from './scoped-list.tsx'
 import { timeOf, untilField } from './until.ts'
 
 export function Risks({ at, query }: { at: At; query: URLSearchParams }) {
   return (
-    <Rules at={at} query={query} text={words.risksText} needs="vuln_reports.list">
+    <Rules at={at} query={query} text={riskWords.risksText} needs="vuln_reports.list">
       {(asked) => (
         <>
           <ScopedList at={at} kind={{ ...risks, ...asked }} />
@@ -32,12 +33,12 @@ type Ending = { uid: string; reason: string; actor: string; state: string; expir
 function endColumns<T extends Ending>(): Column<T>[] {
   return [
     { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
-    { title: words.addedBy, cell: ({ actor }) => <Who uid={actor} /> },
+    { title: riskWords.addedBy, cell: ({ actor }) => <Who uid={actor} /> },
     {
       title: words.to,
       cell: ({ state, expireTime, endTime }) => (
         <>
-          <Time at={endTime || expireTime} /> {state !== 'LIVE' && <Badge kind="plain">{words.ended}</Badge>}
+          <Time at={endTime || expireTime} /> {state !== 'LIVE' && <Badge kind="plain">{riskWords.ended}</Badge>}
         </>
       ),
     },
@@ -52,44 +53,44 @@ const endOf = (path: string, button: string, text: string) => ({
 })
 
 const risks: Kind<Risk> = {
-  ...{ title: words.risks, empty: words.noRisks, path: risksPath, member: 'riskAcceptances', needs },
+  ...{ title: riskWords.risks, empty: riskWords.noRisks, path: risksPath, member: 'riskAcceptances', needs },
   nameOf: ({ vulnerability }) => vulnerability,
   columns: [
     { title: words.vulnerability, isHead: true, cell: ({ vulnerability }) => <bdi>{vulnerability}</bdi> },
     {
-      title: words.limitedTo,
+      title: riskWords.limitedTo,
       cell: ({ digest, package: named }) => (
         <>
-          {digest && <Digest of={digest} />} <bdi>{named || (digest ? '' : words.allImages)}</bdi>
+          {digest && <Digest of={digest} />} <bdi>{named || (digest ? '' : riskWords.allImages)}</bdi>
         </>
       ),
     },
     ...endColumns<Risk>(),
   ],
   create: {
-    summary: words.newRisk,
-    button: words.acceptRisk,
+    summary: riskWords.newRisk,
+    button: riskWords.acceptRisk,
     fields: () => [
       { name: 'vulnerability', label: words.vulnerability },
-      { name: 'digest', label: words.onlyInDigest, isOptional: true },
-      { name: 'package', label: words.onlyInPackage, hint: words.packageHint, isOptional: true },
+      { name: 'digest', label: riskWords.onlyInDigest, isOptional: true },
+      { name: 'package', label: riskWords.onlyInPackage, hint: riskWords.packageHint, isOptional: true },
       { name: 'reason', label: words.reason },
-      untilField(words.atMost366Days),
+      untilField(riskWords.atMost366Days),
     ],
     send: async (at, { expireTime, ...given }) => {
       await ask('POST', `${risksPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
     },
   },
-  end: endOf(risksPath, words.revoke, words.revokeRiskText),
+  end: endOf(risksPath, words.revoke, riskWords.revokeRiskText),
 }
 
 const signers: Kind<Signer> = {
-  ...{ title: words.signers, empty: words.noSigners, path: signersPath, member: 'vexSigners', needs },
+  ...{ title: riskWords.signers, empty: riskWords.noSigners, path: signersPath, member: 'vexSigners', needs },
   nameOf: ({ name }) => name,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
     {
-      title: words.key,
+      title: riskWords.key,
       cell: ({ publicKey, fingerprint }) => (
         <>
           {kindOf(publicKey)} <Digest of={`sha256:${fingerprint}`} />
@@ -99,21 +100,21 @@ const signers: Kind<Signer> = {
     ...endColumns<Signer>(),
   ],
   create: {
-    summary: words.newSigner,
-    button: words.trustSigner,
+    summary: riskWords.newSigner,
+    button: riskWords.trustSigner,
     fields: () => [
-      { name: 'name', label: words.name, hint: words.signerHint },
-      { name: 'publicKey', label: words.publicKey, hint: words.publicKeyHint, type: 'lines' },
+      { name: 'name', label: words.name, hint: riskWords.signerHint },
+      { name: 'publicKey', label: riskWords.publicKey, hint: riskWords.publicKeyHint, type: 'lines' },
       { name: 'reason', label: words.reason, isOptional: true },
-      untilField(words.atMost366Days),
+      untilField(riskWords.atMost366Days),
     ],
     send: async (at, { expireTime, ...given }) => {
       // A private key must not leave this browser.
-      if (given.publicKey?.includes('PRIVATE KEY')) throw new Refusal(400, words.privateKey)
+      if (given.publicKey?.includes('PRIVATE KEY')) throw new Refusal(400, riskWords.privateKey)
       await ask('POST', `${signersPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
     },
   },
-  end: endOf(signersPath, words.revoke, words.revokeTrustText),
+  end: endOf(signersPath, words.revoke, riskWords.revokeTrustText),
 }
 
 /** Type of a public key, from the first bytes of its DER form. The server writes each type in one form only. */

@@ -14,6 +14,7 @@ import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown, Waiting } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
 
 export type Values = Record<string, string>
@@ -70,7 +71,7 @@ export function ScopedList<T extends Scoped>({ kind, at }: { kind: Kind<T>; at: 
       <Shown of={read}>
         {({ items, isCut }) => (
           <>
-            {isCut && <Note kind="warn">{words.cutList}</Note>}
+            {isCut && <Note kind="warn">{ruleWords.cutList}</Note>}
             {items.length === 0 ? (
               <Empty>{kind.empty}</Empty>
             ) : (
@@ -147,8 +148,8 @@ const actionsColumn = <T extends Scoped>(
         {can(needs?.end ?? ofSettings, item.uid) && (
           <DangerButton
             button={end.button}
-            label={words.actionOn(end.button, name)}
-            title={words.actionOn(end.button, name)}
+            label={ruleWords.actionOn(end.button, name)}
+            title={ruleWords.actionOn(end.button, name)}
             text={end.text}
             act={async () => {
               await end.send(item)
@@ -166,11 +167,11 @@ type ForProps = { at: At; needs?: CapabilityName; children: ComponentChildren }
 /** Shows content that needs a capability. Without the capability, shows a message. */
 export function WithPermission({ at, needs = toRead, children }: ForProps) {
   if (!isKnown()) return <Waiting />
-  if (!can(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
+  if (!can(needs, at.uid)) return <Empty>{ruleWords.rulesHidden}</Empty>
   const isAllSeen = can(needs, at.uid.split('/')[0])
   return (
     <>
-      {!isAllSeen && <Note kind="warn">{words.rulesAboveHidden}</Note>}
+      {!isAllSeen && <Note kind="warn">{ruleWords.rulesAboveHidden}</Note>}
       {children}
     </>
   )
@@ -193,7 +194,9 @@ export function Rules({ at, query, text, needs = ofSettings, children }: RulesPr
       <Note>{text}</Note>
       {children({ query: { includeEnded: isOn } })}
       <p>
-        <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>{isOn ? words.hideEnded : words.showEnded}</a>
+        <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>
+          {isOn ? ruleWords.hideEnded : ruleWords.showEnded}
+        </a>
       </p>
     </WithPermission>
   )
@@ -228,15 +231,15 @@ export const linesOf = (text = ''): string[] =>
 export const tagFields = (item?: { tags: readonly string[]; exceptTags: readonly string[] }): Field[] => [
   {
     name: 'tags',
-    label: words.ruleTags,
-    hint: words.patternHint,
+    label: ruleWords.ruleTags,
+    hint: ruleWords.patternHint,
     type: 'lines',
     value: item?.tags.join('\n') ?? '',
     isOptional: true,
   },
   {
     name: 'exceptTags',
-    label: words.ruleExcept,
+    label: ruleWords.ruleExcept,
     type: 'lines',
     value: item?.exceptTags.join('\n') ?? '',
     isOptional: true,
@@ -245,5 +248,5 @@ export const tagFields = (item?: { tags: readonly string[]; exceptTags: readonly
 
 export const tagsColumn: Column<{ tags: readonly string[]; exceptTags?: readonly string[] }> = {
   title: words.tags,
-  cell: ({ tags, exceptTags = [] }) => <bdi>{words.tagsOfRule(tags.join(', '), exceptTags.join(', '))}</bdi>,
+  cell: ({ tags, exceptTags = [] }) => <bdi>{ruleWords.tagsOfRule(tags.join(', '), exceptTags.join(', '))}</bdi>,
 }

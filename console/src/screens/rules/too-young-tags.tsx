@@ -10,6 +10,8 @@ import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { cooldownWords } from '../../words/cooldown.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 
 const checkedTags = 10
@@ -40,14 +42,14 @@ function TooYoungTagList({ names, repo }: Props) {
   })
   return (
     <>
-      <h2>{words.tooYoungTags}</h2>
+      <h2>{cooldownWords.tooYoungTags}</h2>
       <Shown of={read}>
         {({ held, count }) =>
           held.length === 0 ? (
-            <Empty>{words.allOldEnough(count)}</Empty>
+            <Empty>{cooldownWords.allOldEnough(count)}</Empty>
           ) : (
             <Table
-              caption={words.tooYoungTags}
+              caption={cooldownWords.tooYoungTags}
               columns={columnsFor(names)}
               items={held}
               keyOf={({ tag, rule }) => `${tag} ${rule.uid}`}
@@ -71,17 +73,19 @@ const columnsFor = (names: readonly string[]): Column<Held>[] => [
   },
   { title: words.policy, cell: ({ rule: { name, minAge } }) => <bdi>{name || minAge}</bdi> },
   {
-    title: words.tooYoungImages,
-    cell: ({ rule: { mode } }) => <Badge kind={mode === 'OBSERVE' ? 'warn' : 'bad'}>{words.cooldownModes[mode]}</Badge>,
+    title: cooldownWords.tooYoungImages,
+    cell: ({ rule: { mode } }) => (
+      <Badge kind={mode === 'OBSERVE' ? 'warn' : 'bad'}>{cooldownWords.cooldownModes[mode]}</Badge>
+    ),
   },
   {
-    title: words.newestOldEnough,
+    title: cooldownWords.newestOldEnough,
     cell: ({ answer: { chosen, reason = '' } }) =>
       chosen ? (
         <Digest of={chosen.digest} href={paths.digest(names, chosen.digest)} />
       ) : (
-        (words.viewReasons[reason] ?? reason)
+        (tagWords.viewReasons[reason] ?? reason)
       ),
   },
-  { title: words.eligibleFrom, cell: ({ answer: { next } }) => <Time at={next?.eligibleTime} /> },
+  { title: tagWords.eligibleFrom, cell: ({ answer: { next } }) => <Time at={next?.eligibleTime} /> },
 ]

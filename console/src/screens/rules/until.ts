@@ -1,9 +1,9 @@
 // Field for the expiry of an exemption or an accepted risk.
-import { words } from '../../words.ts'
+import { ruleWords } from '../../words/rules.ts'
 
 /** `hint` shows the latest possible time. */
 export const untilField = (hint: string) =>
-  ({ name: 'expireTime', label: words.untilUtc, hint, type: 'datetime-local' }) as const
+  ({ name: 'expireTime', label: ruleWords.untilUtc, hint, type: 'datetime-local' }) as const
 
 /** The browser's input has no time zone. The typed time is UTC. */
 export const timeOf = (typed = '') => `${typed}:00Z`

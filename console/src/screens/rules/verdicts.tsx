@@ -9,6 +9,8 @@ import { allPassText, isUnscanned, verdictBadge, verdictReason } from '../../ui/
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge } from '../../ui/text.tsx'
+import { admissionWords } from '../../words/admission.ts'
+import { digestWords } from '../../words/digests.ts'
 import { words } from '../../words.ts'
 
 type Asked = { digest: string } | { tag: string }
@@ -25,17 +27,17 @@ export function AdmissionResults({ repo, digest }: { repo: string; digest: strin
   const isMissing = read.error instanceof Refusal && read.error.status === 404
   return (
     <>
-      <h2>{words.gateResults}</h2>
+      <h2>{admissionWords.gateResults}</h2>
       {isMissing ? (
-        <Empty>{words.digestMissing}</Empty>
+        <Empty>{digestWords.digestMissing}</Empty>
       ) : (
         <Shown of={read}>
           {(results) =>
             results.length === 0 ? (
-              <Empty>{words.noGateApplies}</Empty>
+              <Empty>{admissionWords.noGateApplies}</Empty>
             ) : (
               <Table
-                caption={words.gateResults}
+                caption={admissionWords.gateResults}
                 columns={columns}
                 items={results}
                 keyOf={({ policyId }: Verdict) => policyId}
@@ -85,14 +87,14 @@ function DeniedTagList({ names, repo }: { names: readonly string[]; repo: string
   }
   return (
     <>
-      <h2>{words.deniedTags}</h2>
+      <h2>{admissionWords.deniedTags}</h2>
       <Shown of={read}>
         {({ count, refused, unscanned }) =>
           refused.length === 0 ? (
             <Empty>{allPassText(count, unscanned)}</Empty>
           ) : (
             <Table
-              caption={words.deniedTags}
+              caption={admissionWords.deniedTags}
               columns={[tagColumn, ...columns.map((one) => ({ ...one, isHead: false }))]}
               items={refused}
               keyOf={({ tag, policyId }) => `${tag} ${policyId}`}

@@ -8,6 +8,7 @@ import { Screen } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest } from '../../ui/text.tsx'
+import { startWords } from '../../words/start.ts'
 import { words } from '../../words.ts'
 import { type FoundImage, type FoundResource, find, targetOf } from './find.ts'
 import { TagTable } from './start.tsx'
@@ -19,20 +20,20 @@ export function SearchScreen({ q }: { q: string }) {
     if (target !== undefined) go(target, { replace: true })
   }, [target])
   return (
-    <Screen title={words.resultsFor(q)}>
+    <Screen title={startWords.resultsFor(q)}>
       <Shown of={found}>
         {({ tags, images, resources, unknown, unscanned, kind }) => (
           <>
-            {unknown > 0 && <Note kind="warn">{words.unknownImages(unknown)}</Note>}
+            {unknown > 0 && <Note kind="warn">{startWords.unknownImages(unknown)}</Note>}
             {images.length > 0 && unscanned !== '' && (
               <Note kind="warn">
-                <bdi>{words.alsoUnscanned(unscanned)}</bdi>
+                <bdi>{startWords.alsoUnscanned(unscanned)}</bdi>
               </Note>
             )}
             {tags.length > 0 && <TagTable caption={words.tags} tags={tags} />}
             {images.length > 0 && (
               <Table
-                caption={words.vulnerableImages}
+                caption={startWords.vulnerableImages}
                 columns={imageColumns}
                 items={images}
                 keyOf={({ repoUid, digest }) => repoUid + digest}
@@ -40,14 +41,14 @@ export function SearchScreen({ q }: { q: string }) {
             )}
             {resources.length > 0 && (
               <Table
-                caption={words.foundResources}
+                caption={startWords.foundResources}
                 columns={resourceColumns}
                 items={resources}
                 keyOf={({ uid }) => uid}
               />
             )}
             {tags.length + images.length + resources.length === 0 && (
-              <Empty>{kind === 'vulnerability' ? noImagesText(unscanned) : words.nothingFound[kind]}</Empty>
+              <Empty>{kind === 'vulnerability' ? noImagesText(unscanned) : startWords.nothingFound[kind]}</Empty>
             )}
           </>
         )}
@@ -70,7 +71,7 @@ const imageColumns: Column<FoundImage>[] = [
     ),
   },
   {
-    title: words.currentTags,
+    title: startWords.currentTags,
     cell: ({ tags, moreTags, names }) => (
       <>
         {tags.map((tag) => (
@@ -102,6 +103,6 @@ const resourceColumns: Column<FoundResource>[] = [
       </a>
     ),
   },
-  { title: words.kind, cell: ({ kind }) => words.kinds[kind] },
+  { title: words.kind, cell: ({ kind }) => startWords.kinds[kind] },
   { title: words.description, cell: ({ about }) => <bdi>{about}</bdi> },
 ]

@@ -9,6 +9,8 @@ import { Screen } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Copy, Digest, Time } from '../../ui/text.tsx'
+import { startWords } from '../../words/start.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { readLastMove } from '../tags/moves.ts'
 
@@ -24,14 +26,14 @@ export function StartScreen() {
     return Promise.all(items.map((tag) => withNames(tag, signal)))
   })
   return (
-    <Screen title={words.startTitle} intro={<p>{words.startIntro}</p>}>
-      <h2>{words.recentUpdates}</h2>
+    <Screen title={startWords.startTitle} intro={<p>{startWords.startIntro}</p>}>
+      <h2>{startWords.recentUpdates}</h2>
       <Shown of={moves}>
         {(tags) =>
           tags.length === 0 ? (
-            <Empty command={`docker push ${me.host}/ORGANIZATION/NAME:TAG`}>{words.noTagsAnywhere}</Empty>
+            <Empty command={`docker push ${me.host}/ORGANIZATION/NAME:TAG`}>{startWords.noTagsAnywhere}</Empty>
           ) : (
-            <TagTable caption={words.recentUpdates} tags={tags} />
+            <TagTable caption={startWords.recentUpdates} tags={tags} />
           )
         }
       </Shown>
@@ -67,12 +69,12 @@ const columns: Column<FoundTag>[] = [
   },
   { title: words.digest, cell: ({ names, digest }) => <Digest of={digest} href={paths.digest(names, digest)} /> },
   { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
-  { title: words.updatedBy, cell: ({ by }) => <bdi>{by ?? words.unknown}</bdi> },
+  { title: startWords.updatedBy, cell: ({ by }) => <bdi>{by ?? words.unknown}</bdi> },
   {
     title: words.copy,
     cell: ({ names, name, digest }) => (
-      <Copy isPin text={pinOf(names, digest)} label={words.copyWithDigestOf(name)}>
-        {words.copyWithDigest}
+      <Copy isPin text={pinOf(names, digest)} label={tagWords.copyWithDigestOf(name)}>
+        {tagWords.copyWithDigest}
       </Copy>
     ),
   },

@@ -4,6 +4,7 @@ import { paths } from '../../app/paths.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import type { Comparison, Move } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; move: Move }
@@ -19,7 +20,7 @@ export function Delta({ names, repo, move: { previousDigest: older, digest: newe
       },
     )
   })
-  if (read.error !== undefined) return <span class="dim">{words.deltaFailed}</span>
+  if (read.error !== undefined) return <span class="dim">{tagWords.deltaFailed}</span>
   if (read.data === undefined) return <span class="dim">…</span>
   if (read.data === 'missing') return <span class="dim">{words.unknown}</span>
   const { found, resolved, unknown, gaps, baseGaps } = read.data
@@ -27,8 +28,8 @@ export function Delta({ names, repo, move: { previousDigest: older, digest: newe
   if (isPartial && found.length + resolved.length === 0) return <span class="dim">{words.unknown}</span>
   return (
     <a href={paths.diff(names, older, newer)}>
-      {words.delta(found.length, resolved.length)}
-      {isPartial && ` ${words.deltaPartial}`}
+      {tagWords.delta(found.length, resolved.length)}
+      {isPartial && ` ${tagWords.deltaPartial}`}
     </a>
   )
 }

@@ -3,6 +3,7 @@ import { me } from '../../app/session.ts'
 import { askText } from '../../data/api.ts'
 import { SaveButton } from '../../ui/save.tsx'
 import { Code } from '../../ui/text.tsx'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; tag: string; at: string }
@@ -17,11 +18,11 @@ export function SaveProof({ names, repo, tag, at }: Props) {
   const path = `/ledger/${orgOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof`
   return (
     <SaveButton
-      label={words.saveProofOf(tag, at)}
+      label={tagWords.saveProofOf(tag, at)}
       file={fileOf(names, tag)}
       read={() => askText(path, { query: { at } })}
     >
-      {words.saveProof}
+      {tagWords.saveProof}
     </SaveButton>
   )
 }
@@ -32,18 +33,18 @@ export function Proof({ names, repo, tag, digest, at, isOpen }: Proved) {
   const check = `pinfold tags verify ${me.host}/${image}@${digest} --at ${at} --proof ${fileOf(names, tag)} --policy ${policy}${isOpen ? ' --open' : ''}`
   return (
     <details>
-      <summary>{words.proof}</summary>
-      <p>{words.proofText}</p>
+      <summary>{tagWords.proof}</summary>
+      <p>{tagWords.proofText}</p>
       <p>
         <SaveProof names={names} repo={repo} tag={tag} at={at} />{' '}
         <SaveButton file={policy} read={() => askText(`/ledger/${orgOf(repo)}/policy`)}>
-          {words.savePolicy}
+          {tagWords.savePolicy}
         </SaveButton>
       </p>
-      <p class="dim">{words.policyText}</p>
-      <p>{words.proofCheck}</p>
+      <p class="dim">{tagWords.policyText}</p>
+      <p>{tagWords.proofCheck}</p>
       <Code text={check} label={words.copyCommand} />
-      <p>{words.proofByCommand}</p>
+      <p>{tagWords.proofByCommand}</p>
       <Code text={`pinfold tags proof ${image} --at ${at}`} label={words.copyCommand} />
     </details>
   )

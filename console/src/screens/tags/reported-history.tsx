@@ -6,6 +6,7 @@ import { More } from '../../ui/more.tsx'
 import { Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 
 type Props = { repo: string; tag: string; from: string | undefined; to: string | undefined; after?: string }
@@ -23,12 +24,12 @@ export function ReportedHistory({ repo, tag, from, to, after = '' }: Props) {
           <>
             {after === '' && (
               <>
-                <h2>{words.reported}</h2>
-                <p class="dim">{words.reportedText}</p>
+                <h2>{tagWords.reported}</h2>
+                <p class="dim">{tagWords.reportedText}</p>
               </>
             )}
             <Table
-              caption={words.reported}
+              caption={tagWords.reported}
               columns={columns}
               items={items}
               keyOf={({ time, url, path }) => `${time} ${url} ${path}`}
@@ -59,8 +60,8 @@ const columns: Column<ReportedMove>[] = [
   {
     title: words.event,
     cell: ({ event }) =>
-      event === 'EVENT_DELETED' ? <Badge kind="warn">{words.deleted}</Badge> : words.tagEvents[event],
+      event === 'EVENT_DELETED' ? <Badge kind="warn">{words.deleted}</Badge> : tagWords.tagEvents[event],
   },
   { title: words.digest, cell: ({ digest }) => <Digest of={digest} /> },
-  { title: words.reportedBy, cell: ({ url, path }) => <bdi>{url ? `${url}/${path}` : path}</bdi> },
+  { title: tagWords.reportedBy, cell: ({ url, path }) => <bdi>{url ? `${url}/${path}` : path}</bdi> },
 ]

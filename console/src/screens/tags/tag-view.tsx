@@ -10,6 +10,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Code, Copy, Digest, Time } from '../../ui/text.tsx'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { viewName } from './view-names.ts'
@@ -29,21 +30,21 @@ export function TagView({ names, repo, tag, at, age, hold }: Props) {
   const view = viewName(at, age, hold)
   return (
     <>
-      <h2>{words.viewTitle}</h2>
-      <p class="dim">{words.viewText}</p>
+      <h2>{tagWords.viewTitle}</h2>
+      <p class="dim">{tagWords.viewText}</p>
       <Form
         key={`${age} ${hold}`}
         isLine
-        submit={words.showView}
+        submit={tagWords.showView}
         onSubmit={choose}
         fields={[
-          { name: 'age', label: words.viewAge, hint: words.ageHint, value: age, isOptional: true },
-          { name: 'hold', label: words.viewHold, hint: words.holdHint, value: hold, isOptional: true },
+          { name: 'age', label: tagWords.viewAge, hint: tagWords.ageHint, value: age, isOptional: true },
+          { name: 'hold', label: tagWords.viewHold, hint: tagWords.holdHint, value: hold, isOptional: true },
         ]}
       />
       {view !== '' && (
         <>
-          <Code text={`${me.host}/${view}/${names.join('/')}:${tag}`} label={words.copyView} />
+          <Code text={`${me.host}/${view}/${names.join('/')}:${tag}`} label={tagWords.copyView} />
           <ResolvedTag names={names} repo={repo} tag={tag} at={at} age={age} hold={hold} />
         </>
       )}
@@ -64,34 +65,34 @@ function ResolvedTag({ names, repo, tag, at, age, hold }: Props) {
         <>
           {chosen ? (
             <p role="status">
-              {words.viewServes} {link(chosen.digest)}{' '}
-              <Copy isPin text={pinOf(names, chosen.digest)} label={words.copyWithDigestOfView}>
-                {words.copyWithDigest}
+              {tagWords.viewServes} {link(chosen.digest)}{' '}
+              <Copy isPin text={pinOf(names, chosen.digest)} label={tagWords.copyWithDigestOfView}>
+                {tagWords.copyWithDigest}
               </Copy>{' '}
               <span class="dim">
                 {words.since} <Time at={chosen.assignTime} />
-                {chosen.imported && `, ${words.importedTime}`}
+                {chosen.imported && `, ${tagWords.importedTime}`}
               </span>
             </p>
           ) : (
-            <Empty>{words.viewReasons[reason] ?? reason}</Empty>
+            <Empty>{tagWords.viewReasons[reason] ?? reason}</Empty>
           )}
           {next && (
             <p>
-              {words.viewNext} {link(next.digest)} {words.viewFrom} <Time at={next.eligibleTime} />
+              {tagWords.viewNext} {link(next.digest)} {tagWords.viewFrom} <Time at={next.eligibleTime} />
             </p>
           )}
           {skipped.length > 0 && (
             <Table
-              caption={words.skippedDigests}
+              caption={tagWords.skippedDigests}
               isCaptionShown
               items={skipped}
               keyOf={({ digest, assignTime }) => `${digest} ${assignTime}`}
               columns={[
                 { title: words.digest, isHead: true, cell: ({ digest }) => link(digest) },
                 { title: words.from, cell: ({ assignTime }) => <Time at={assignTime} /> },
-                { title: words.reason, cell: (one) => words.skipReasons[one.reason] ?? one.reason },
-                { title: words.eligibleFrom, cell: ({ eligibleTime }) => <Time at={eligibleTime} /> },
+                { title: words.reason, cell: (one) => tagWords.skipReasons[one.reason] ?? one.reason },
+                { title: tagWords.eligibleFrom, cell: ({ eligibleTime }) => <Time at={eligibleTime} /> },
               ]}
             />
           )}

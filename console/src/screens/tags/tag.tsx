@@ -12,6 +12,7 @@ import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
@@ -39,7 +40,7 @@ export function TagScreen({ names, tag, query }: Props) {
       <Shown of={history}>
         {({ repo, items, next }) =>
           items.length === 0 ? (
-            <Empty>{from || to ? words.noUpdatesThen : words.noTagHistory}</Empty>
+            <Empty>{from || to ? tagWords.noUpdatesThen : tagWords.noTagHistory}</Empty>
           ) : (
             <>
               <DigestAtTime names={names} repo={repo.uid} tag={tag} at={at} />
@@ -77,34 +78,34 @@ function DigestAtTime({ names, repo, tag, at }: AsOfProps) {
   const choose = ({ at: typed = '' }: Record<string, string>) =>
     go(paths.with(here(), { at: typed === '' ? undefined : `${typed}Z` }))
   return (
-    <section aria-label={words.asOf} class="as-of">
+    <section aria-label={tagWords.asOf} class="as-of">
       <Form
         key={at}
         isLine
         submit={words.show}
         onSubmit={choose}
         fields={[
-          { name: 'at', label: words.asOfUtc, type: 'datetime-local', value: at ? local(at) : '', isOptional: true },
+          { name: 'at', label: tagWords.asOfUtc, type: 'datetime-local', value: at ? local(at) : '', isOptional: true },
         ]}
       />
       <Shown of={moment}>
         {({ move }) => (
           <>
             <p role="status">
-              {at ? words.digestAt(timeText(at)) : words.currentDigest}{' '}
+              {at ? tagWords.digestAt(timeText(at)) : tagWords.currentDigest}{' '}
               {!move ? (
-                words.tagMissing
+                tagWords.tagMissing
               ) : isDeletion(move) ? (
                 <Badge kind="warn">{words.deleted}</Badge>
               ) : (
                 <>
                   <Digest of={move.digest} href={paths.digest(names, move.digest)} />{' '}
-                  <Copy isPin text={pinOf(names, move.digest)} label={words.copyWithDigestOf(tag)}>
-                    {words.copyWithDigest}
+                  <Copy isPin text={pinOf(names, move.digest)} label={tagWords.copyWithDigestOf(tag)}>
+                    {tagWords.copyWithDigest}
                   </Copy>{' '}
                   <span class="dim">
                     {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.nameUnknown}</bdi>,{' '}
-                    {words.via} {words.sources[move.source]}
+                    {tagWords.via} {tagWords.sources[move.source]}
                   </span>
                 </>
               )}
@@ -137,9 +138,9 @@ function History({ names, repo, items, at }: HistoryProps) {
   }
   return (
     <>
-      <h2>{words.timeline}</h2>
+      <h2>{tagWords.timeline}</h2>
       <Timeline stays={staysOf(items)} at={at ? Date.parse(at) : undefined} now={Date.now()} onPick={pick} />
-      <p class="dim">{words.timelineHint}</p>
+      <p class="dim">{tagWords.timelineHint}</p>
       <TagUpdates names={names} repo={repo} items={items} at={at} />
     </>
   )
@@ -153,7 +154,7 @@ function TagUpdates({ names, repo, items, at }: HistoryProps) {
     at !== undefined && time <= at && (endTime === undefined || endTime === '' || endTime > at)
   return (
     <Table
-      caption={words.tagUpdates}
+      caption={tagWords.tagUpdates}
       columns={columnsFor(names, repo, items.filter(isReplacing).slice(0, compared))}
       items={items}
       keyOf={({ time }) => time}
@@ -166,7 +167,7 @@ function TagUpdates({ names, repo, items, at }: HistoryProps) {
 const isReplacing = (move: Move): boolean => !isDeletion(move) && move.previousDigest !== ''
 
 const deltaColumn = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move> => ({
-  title: words.deltaColumn,
+  title: tagWords.deltaColumn,
   cell: (move) => asked.includes(move) && <Delta names={names} repo={repo} move={move} />,
 })
 
@@ -180,13 +181,13 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
       </a>
     ),
   },
-  { title: words.event, cell: ({ event }) => words.tagEvents[event] ?? event },
+  { title: words.event, cell: ({ event }) => tagWords.tagEvents[event] ?? event },
   {
-    title: words.previousDigest,
+    title: tagWords.previousDigest,
     cell: (move) => <Digest of={isDeletion(move) ? move.digest : move.previousDigest} />,
   },
   {
-    title: words.newDigest,
+    title: tagWords.newDigest,
     cell: (move) =>
       isDeletion(move) ? (
         <Badge kind="warn">{words.deleted}</Badge>
@@ -195,19 +196,19 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
       ),
   },
   { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
-  { title: words.source, cell: ({ source }) => words.sources[source] },
+  { title: tagWords.source, cell: ({ source }) => tagWords.sources[source] },
   ...(asked.length > 0 && canCompare(repo) ? [deltaColumn(names, repo, asked)] : []),
   {
     title: words.actions,
     cell: (move) => (
       <>
         {isReplacing(move) && (
-          <a href={paths.diff(names, move.previousDigest, move.digest)} aria-label={words.compareAt(move.time)}>
-            {words.compare}
+          <a href={paths.diff(names, move.previousDigest, move.digest)} aria-label={tagWords.compareAt(move.time)}>
+            {tagWords.compare}
           </a>
         )}{' '}
-        <Copy isPin text={pinOf(names, move.digest)} label={words.copyWithDigestAt(move.time)}>
-          {words.copyWithDigest}
+        <Copy isPin text={pinOf(names, move.digest)} label={tagWords.copyWithDigestAt(move.time)}>
+          {tagWords.copyWithDigest}
         </Copy>
       </>
     ),
@@ -249,7 +250,7 @@ function TimeRange({ from, to }: { from: string | undefined; to: string | undefi
       isLine
       submit={words.show}
       onSubmit={choose}
-      fields={[field('from', words.fromUtc, from), field('to', words.toUtc, to)]}
+      fields={[field('from', tagWords.fromUtc, from), field('to', tagWords.toUtc, to)]}
     />
   )
 }

@@ -2,6 +2,7 @@
 // The table below has the same content as text.
 import { useState } from 'preact/hooks'
 import { dayText, short } from '../../ui/text.tsx'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { nextBar } from './bars.ts'
 import type { Assignment } from './moves.ts'
@@ -41,7 +42,7 @@ export function Timeline({ stays, at, now, onPick }: Props) {
       {/* biome-ignore lint/a11y/useSemanticElements: a drawing has no fieldset */}
       <svg
         role="group"
-        aria-label={words.timelineKeys}
+        aria-label={tagWords.timelineKeys}
         viewBox={`0 0 ${lane.width} ${height}`}
         width={lane.width}
         height={height}

@@ -1,6 +1,7 @@
 // Time of a tag update. For an update at an upstream, a range.
 import type { Move } from '../../data/types.ts'
 import { Time, timeText } from '../../ui/text.tsx'
+import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { isFromUpstream } from './moves.ts'
 
@@ -14,7 +15,7 @@ export function When({ move }: { move: Move }) {
     </>
   ) : (
     <>
-      <Time at={time} /> {words.firstCheck}
+      <Time at={time} /> {tagWords.firstCheck}
     </>
   )
 }
@@ -22,6 +23,8 @@ export function When({ move }: { move: Move }) {
 /** Time of a tag update as plain text. */
 export function whenText(move: Move): string {
   const { time, checkedBefore, actorName } = move
-  if (!isFromUpstream(move)) return words.updateBy(timeText(time), actorName || words.nameUnknown)
-  return checkedBefore ? words.updateBetween(timeText(checkedBefore), timeText(time)) : words.firstSeen(timeText(time))
+  if (!isFromUpstream(move)) return tagWords.updateBy(timeText(time), actorName || words.nameUnknown)
+  return checkedBefore
+    ? tagWords.updateBetween(timeText(checkedBefore), timeText(time))
+    : tagWords.firstSeen(timeText(time))
 }

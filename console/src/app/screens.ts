@@ -1,0 +1,91 @@
+// Screens by address, and the scripts that contain them. Each area of the console is a script of its own.
+import type { Screens } from './area.ts'
+import type { Route } from './paths.ts'
+
+type Area = { screens: Screens }
+
+const areas = {
+  overview: () => import('../areas/overview.tsx'),
+  search: () => import('../areas/search.tsx'),
+  repositories: () => import('../areas/repositories.tsx'),
+  images: () => import('../areas/images.tsx'),
+  policies: () => import('../areas/policies.tsx'),
+  members: () => import('../areas/members.tsx'),
+  integrations: () => import('../areas/integrations.tsx'),
+  settings: () => import('../areas/settings.tsx'),
+  server: () => import('../areas/server.tsx'),
+  account: () => import('../areas/account.tsx'),
+}
+export type AreaName = keyof typeof areas
+
+/** Area and name of a screen. */
+export type ScreenName = { area: AreaName; screen: string }
+
+const at = (area: AreaName, screen: string): ScreenName => ({ area, screen })
+
+/** Screens of a group by the segment after `~`. */
+const groupTails: Record<string, ScreenName> = {
+  access: at('members', 'access'),
+  why: at('members', 'explain'),
+  people: at('members', 'invitations'),
+  keyless: at('members', 'keyless'),
+  promises: at('policies', 'retention'),
+  pulls: at('policies', 'cooldown'),
+  gates: at('policies', 'admission'),
+  risks: at('policies', 'risks'),
+  mirrors: at('integrations', 'mirrors'),
+  events: at('integrations', 'webhooks'),
+  audit: at('settings', 'audit'),
+  settings: at('settings', 'settings'),
+}
+
+/** Screens of a repository by the segment after `~`. */
+const repoTails: Record<string, ScreenName> = {
+  tags: at('images', 'tag'),
+  digests: at('images', 'digest'),
+  diff: at('images', 'diff'),
+}
+
+/** Tabs of a repository by the parameter `view` of the address. */
+const repoViews: Record<string, ScreenName> = {
+  tags: at('repositories', 'tags'),
+  history: at('repositories', 'history'),
+  readme: at('repositories', 'readme'),
+  pull: at('repositories', 'pull'),
+  settings: at('repositories', 'repoSettings'),
+  promises: at('policies', 'repoRetention'),
+  pulls: at('policies', 'repoCooldown'),
+  gates: at('policies', 'repoAdmission'),
+  risks: at('policies', 'repoRisks'),
+  mirror: at('integrations', 'repoMirror'),
+}
+
+/** Finds the screen of an address. Undefined if the address has none. */
+export function findScreen({ head, names, tail, query }: Route): ScreenName | undefined {
+  if (head === 'g' && names.length === 0) return at('server', 'organizations')
+  if (head === 'g' && tail.length === 0) return at('repositories', 'group')
+  if (head === 'g') return groupTails[tail[0]!]
+  if (head === 'r' && names.length === 0) return undefined
+  if (head === 'r') return tail.length > 0 ? repoTails[tail[0]!] : repoViews[query.get('view') ?? 'tags']
+  if (head === 'advisories') return at('server', names.length === 0 ? 'advisories' : 'advisory')
+  return heads[head]
+}
+
+const heads: Record<string, ScreenName> = {
+  '': at('overview', 'home'),
+  search: at('search', 'search'),
+  account: at('account', 'account'),
+  libraries: at('server', 'libraries'),
+}
+
+const loaded = new Map<AreaName, Area>()
+
+/** Screens of an area if its script is loaded. */
+export const screensOf = (area: AreaName): Screens | undefined => loaded.get(area)?.screens
+
+/** Loads the script of an area. The browser loads each script once. */
+export async function loadArea(area: AreaName): Promise<Screens> {
+  const module: Area = await areas[area]()
+  loaded.set(area, module)
+  return module.screens
+}

@@ -1,0 +1,11 @@
+// Mirrors and webhooks.
+import type { Screens } from '../app/area.ts'
+import { EventsScreen } from '../screens/events/events.tsx'
+import { MirrorsScreen } from '../screens/mirrors/mirrors.tsx'
+import { RepoMirrorScreen } from '../screens/mirrors/repo-mirror.tsx'
+
+export const screens: Screens = {
+  mirrors: ({ names }) => <MirrorsScreen names={names} />,
+  repoMirror: ({ names }) => <RepoMirrorScreen names={names} />,
+  webhooks: ({ names }) => <EventsScreen names={names} />,
+}
