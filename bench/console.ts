@@ -20,7 +20,7 @@ const { values } = parseArgs({
   },
 })
 const pages = Number(values.pages)
-const perPage = 200
+const perPage = 50
 
 const kept = mkdtempSync(join(tmpdir(), 'pinfold-tags-'))
 process.once('exit', () => rmSync(kept, { recursive: true, force: true }))
@@ -39,7 +39,7 @@ const browser = await launchChromium()
 const { page } = await openPage(browser, pinfold.url, watched)
 const { code } = (await pinfold.operator.post('/control/v1/consoleCodes')).body
 await page.goto(`${pinfold.url}/ui/enter#${code}`)
-await page.waitForURL(`${pinfold.url}/ui/`)
+await page.waitForURL(`${pinfold.url}/ui/**`)
 await page.waitForLoadState('networkidle')
 
 /** Milliseconds from the request of a page until its largest element was painted. */

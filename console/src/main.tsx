@@ -1,5 +1,6 @@
 // Entry point of the console. All data comes from the API, and all state is in the address.
 import { render } from 'preact'
+import { startOrganization } from './app/organization.ts'
 import { startRouting } from './app/route.ts'
 import { startSession } from './app/session.ts'
 import { startSettings } from './app/settings.ts'
@@ -7,6 +8,7 @@ import { Shell } from './app/shell.tsx'
 
 startSettings()
 startRouting()
+startOrganization()
 // The permissions are loaded after the first screen is shown. If the request fails, buttons stay hidden, and each screen shows
 // why.
 void startSession()

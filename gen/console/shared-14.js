@@ -1,1 +1,1 @@
-import{a as e}from"./shared-13.js";import{j as s}from"./shared-1.js";var t=["","access","why","people","keyless","promises","pulls","gates","risks","mirrors","events","audit","settings"];function n(o,p){return t.map(r=>({label:e.groupViews[r],href:r===""?s.group(o):s.group(o,r),isNow:r===p}))}export{n as a};
+function s(o){let e=new Set;return o.map(n=>{let t=n;for(let r=2;e.has(t);r++)t=`${n} (${r})`;return e.add(t),t})}export{s as a};

@@ -36,7 +36,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/`)
     await signIn(page)
-    await titled(page, 'Home')
+    await titled(page, 'Overview')
     await page.goto(`${url}/ui/sessions`)
     await titled(page, 'Your account')
     expect((await page.content()).includes(email), await page.content())
@@ -56,7 +56,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     scene.somebody()
     for (let i = 0; i < 20; i++) {
       const { context, page } = await fresh()
-      const link = `${url}/ui/g/acme.example/team-${i}/~/people?page=${i}&q=%2Fa%20b`
+      const link = `${url}/ui/g/acme.example/team-${i}/~/members/invitations?page=${i}&q=%2Fa%20b`
       await page.goto(link)
       await signIn(page)
       await page.waitForURL(link)
@@ -80,7 +80,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await page.getByRole('button', { name: 'Continue' }).click()
     await audit(page)
     await page.getByRole('link', { name: 'Join: sign in with The company' }).click()
-    await titled(page, 'acme.example')
+    await titled(page, 'Overview')
     const { body } = await scene.pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)
     expect(
       (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),
@@ -98,7 +98,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await titled(page, 'Join acme.example')
     expect(page.url() === `${url}/ui/invite`, page.url())
     await page.getByRole('link', { name: 'Join: sign in with The company' }).click()
-    await titled(page, 'acme.example')
+    await titled(page, 'Overview')
     const { body } = await operator.get(`/iam/v2/roleBindings?identity=${uid}`)
     expect(
       (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),
@@ -171,8 +171,8 @@ async function tryOperator({ scene, url, fresh }: Room): Promise<void> {
     const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/enter#${code}`)
-    await page.waitForURL(`${url}/ui/`)
-    await page.getByRole('link', { name: 'Operator', exact: true }).waitFor()
+    await page.waitForURL(`${url}/ui/**`)
+    await page.getByRole('button', { name: /Operator/ }).waitFor()
     await settled(page)
     await audit(page)
     await page.goBack()

@@ -77,7 +77,7 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
       }),
     )
     const of: [screen: string, path: string, list: string][] = [
-      ['folders of a group', `/ui/g/${scene.orgName}`, 'Folders'],
+      ['folders of a group', `/ui/g/${scene.orgName}/~/repositories`, 'Folders'],
       ['tag updates', `/ui/r/${scene.path}/~/tags/stable`, 'Tag updates'],
       ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Current and former tags'],
       ['packages', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Packages'],

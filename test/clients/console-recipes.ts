@@ -97,7 +97,9 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const viewer = await scene.pinfold.seed.member(scene.org.uid, roleUids.viewer)
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/payments`)
-    await use(page, page.getByRole('link', { name: 'Explain access', exact: true }))
+    const main = page.getByRole('main')
+    await use(page, main.getByRole('link', { name: 'Members', exact: true }))
+    await use(page, main.getByRole('link', { name: 'Explain access', exact: true }))
     await type(page, page.getByLabel('Identity UID'), viewer.uid)
     await tabTo(page, page.getByLabel('Action'))
     // The fourth choice: permission to delete tags.
@@ -108,11 +110,11 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     expect(new URL(page.url()).searchParams.get('capability') === 'CAP_TAG_DELETE', page.url())
 
     await page.locator('h1').focus()
-    await use(page, page.getByRole('link', { name: 'Access', exact: true }))
+    await use(page, main.getByRole('link', { name: 'Access', exact: true }))
     await rowOf(page, `inherited from ${scene.orgName}`).first().waitFor()
 
     await page.locator('h1').focus()
-    await use(page, page.getByRole('link', { name: 'Audit log', exact: true }))
+    await use(page, main.getByRole('link', { name: 'Audit log', exact: true }))
     await goTo(page, `/ui/g/${scene.orgName}/~/audit?type=${encodeURIComponent(bindingMade)}`)
     const made = rowOf(page, bindingMade)
     await made.first().waitFor()

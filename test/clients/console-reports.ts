@@ -1,5 +1,6 @@
 // Faults that users have reported of other web consoles, tried on ours in a real Chromium.
 import type { Page } from 'playwright-core'
+import { movedPath } from '../../console/src/app/paths.ts'
 import { expect, type Opened, settled, until } from '../support/chromium.ts'
 import { consoleScreens } from '../support/console-scene.ts'
 import type { Kit } from './console-changes.ts'
@@ -52,12 +53,14 @@ async function checkSessions(
         await goTo(page, path)
         const link = page.getByRole('link', { name: 'Sign in again and return here' }).first()
         const href = new URL((await link.getAttribute('href'))!, scene.pinfold.url)
-        expect(href.searchParams.get('return') === path.replaceAll(/%[0-9a-f]{2}/gi, (one) => one.toUpperCase()), {
+        const [former = '', query] = path.split('?')
+        const now = [movedPath(former) ?? former, ...(query === undefined ? [] : [query])].join('?')
+        expect(href.searchParams.get('return') === now.replaceAll(/%[0-9a-f]{2}/gi, (one) => one.toUpperCase()), {
           name,
           path,
           href,
         })
-        const said = await main(page).locator('.notice:not(.bad)').allInnerTexts()
+        const said = await main(page).locator('.notice:not(.bad), .empty').allInnerTexts()
         expect(
           said.every((one) => !/^(?:There are no|No |You have no)/.test(one)),
           { name, said },
@@ -74,7 +77,7 @@ async function checkSessions(
     // As after a sign-out, here and at the provider.
     await context.clearCookies()
     await enterAsViewer(second)
-    await page.getByRole('link', { name: 'Organizations' }).first().click()
+    await page.getByRole('link', { name: 'Repositories', exact: true }).click()
     await settled(page)
     await page.getByRole('alert').filter({ hasText: 'another user has signed in with this browser' }).first().waitFor()
     await page.reload()
@@ -211,7 +214,8 @@ async function checkMarkup({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const { context, page } = await asOperator()
     const encoded = encodeURIComponent(hostile)
     for (const path of [
-      ...[`/ui/g/${scene.orgName}/markup`, `/ui/g/${scene.orgName}`, `/ui/r/${scene.orgName}/markup/app?view=readme`],
+      ...[`/ui/g/${scene.orgName}/markup`, `/ui/g/${scene.orgName}`, `/ui/g/${scene.orgName}/~/repositories`],
+      `/ui/r/${scene.orgName}/markup/app?view=readme`,
       ...[`/ui/search?q=${encoded}`, `/ui/g/${encoded}`, `/ui/r/${scene.path}/~/tags/${encoded}`, `/ui/${encoded}`],
     ]) {
       await goTo(page, path)
@@ -267,7 +271,8 @@ async function checkBrowsers({ check, asOperator, goTo }: Kit, { asViewer }: Ent
       "Object.defineProperty(globalThis, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError') } })",
     )
     await goTo(page, '/ui/g/')
-    await page.getByRole('button', { name: 'Show local times' }).click()
+    await page.getByRole('button', { name: /^Account menu/ }).click()
+    await page.getByRole('button', { name: 'Local time', exact: true }).click()
     const time = main(page).locator('time').first()
     await until(
       () => time.innerText(),

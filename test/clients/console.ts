@@ -68,7 +68,7 @@ async function goTo(page: Page, path: string): Promise<void> {
 async function enterAsOperator(page: Page): Promise<void> {
   const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
   await page.goto(`${url}/ui/enter#${code}`)
-  await page.waitForURL(`${url}/ui/`)
+  await page.waitForURL(`${url}/ui/**`)
   entered.push(code, ...(await page.context().cookies()).map(({ value }) => value))
 }
 
@@ -85,7 +85,7 @@ async function enterAsViewer(page: Page): Promise<void> {
   scene.somebody()
   await page.goto(`${url}/ui/signin?org=${scene.orgName}`)
   await page.getByRole('link', { name: /of acme\.example$/ }).click()
-  await page.waitForURL(`${url}/ui/`)
+  await page.waitForURL(`${url}/ui/**`)
   await settled(page)
 }
 
@@ -101,9 +101,9 @@ await check("1: the operator's link opens the console once, usable within three 
     const { context, page } = await fresh()
     const began = performance.now()
     await enterAsOperator(page)
-    await page.getByRole('heading', { name: 'Home' }).waitFor()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
     const took = performance.now() - began
-    await page.getByText('You are signed in as the operator').waitFor()
+    await page.getByRole('button', { name: 'Operator' }).getByText('min left').waitFor()
     await context.close()
     return took
   }
@@ -251,18 +251,17 @@ await check('an action that needs a recent sign-in links to it and back', async 
   await page.getByRole('button', { name: 'Replace SCIM token' }).click()
   const href = await page.getByRole('link', { name: 'Sign in again and return here' }).getAttribute('href')
   const query = new URL(href ?? '', url).searchParams
-  expect(query.get('fresh') === 'true' && query.get('return') === `/ui/g/${scene.orgName}/~/people`, href)
+  expect(query.get('fresh') === 'true' && query.get('return') === `/ui/g/${scene.orgName}/~/members/invitations`, href)
   await context.close()
 })
 
 await check('a failed search shows an error, not an empty result', async () => {
   const { context, page } = await asOperator()
   for (const status of [429, 503]) {
-    await page.route(/\/ui\/api\/iam\/v2\/groups/, (route) => route.fulfill(refusal(status, 'UNAVAILABLE')), {
-      times: 1,
-    })
+    await page.route(/\/ui\/api\/iam\/v2\/groups/, (route) => route.fulfill(refusal(status, 'UNAVAILABLE')))
     await goTo(page, `/ui/search?q=${scene.path}/nothing`)
     expect((await page.getByRole('alert').count()) === 1, await page.innerText('main'))
+    await page.unroute(/\/ui\/api\/iam\/v2\/groups/)
   }
   await context.close()
 })
@@ -380,9 +379,12 @@ for (const { name, path } of consoleScreens(scene)) {
       })
       await goTo(page, path)
       expect((await page.getByRole('alert').count()) === 0, await page.innerText('main'))
-      await audit(page, async (theme) => {
-        await picture(page, `${fileOf(name)}-${theme}`, true)
-      })
+      for (const width of [1440, 768, 390]) {
+        await page.setViewportSize({ width, height: 900 })
+        await audit(page, async (theme) => {
+          await picture(page, `${fileOf(name)}-${width}-${theme}`, true)
+        })
+      }
       const text = (await page.content()) + (await Promise.all(answers)).join('')
       for (const secret of secretsOf(scene)) expect(!text.includes(secret), `a secret on ${name}`)
       const nodes = await page.evaluate<number>("document.querySelectorAll('*').length")

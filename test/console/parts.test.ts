@@ -2,21 +2,70 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { aboutTags } from '#domains/rules/patterns.model.ts'
-import { paths, routeOf } from '../../console/src/app/paths.ts'
+import { movedPath, paths, routeOf } from '../../console/src/app/paths.ts'
 import { readMarkdown } from '../../console/src/data/markdown.ts'
 import { isAbout } from '../../console/src/data/patterns.ts'
-import { hasCapability } from '../../console/src/data/rights.ts'
+import { hasCapability, hasCapabilityWithin } from '../../console/src/data/rights.ts'
 import type { Move } from '../../console/src/data/types.ts'
 import { toUniqueNames } from '../../console/src/data/unique-names.ts'
 import { planOf } from '../../console/src/screens/keyless/conditions.ts'
 import { nextBar } from '../../console/src/screens/tags/bars.ts'
 import { staysOf } from '../../console/src/screens/tags/moves.ts'
 import { viewName } from '../../console/src/screens/tags/view-names.ts'
+import { filterOptions } from '../../console/src/ui/picker-options.ts'
+import { relativeText } from '../../console/src/ui/relative-time.ts'
 import { ok } from '../support/expect.ts'
 import { startPinfold } from '../support/pinfold.ts'
 
 const pinfold = await startPinfold()
 after(() => pinfold[Symbol.asyncDispose]())
+
+test('redirects former pages to their present address, and no others', () => {
+  const moved: [string, string | undefined][] = [
+    ['/ui/g/', '/ui/organizations'],
+    ['/ui/g/acme/~/access', '/ui/g/acme/~/members'],
+    ['/ui/g/acme/payments/~/gates', '/ui/g/acme/payments/~/policies/admission'],
+    ['/ui/g/acme/~/events', '/ui/g/acme/~/integrations/webhooks'],
+    ['/ui/g/acme/~/policies', '/ui/g/acme/~/policies/admission'],
+    ['/ui/g/acme/~/policies/admission', undefined],
+    ['/ui/g/acme/~/audit', undefined],
+    ['/ui/g/acme/access', undefined],
+    ['/ui/r/acme/app/~/tags/access', undefined],
+  ]
+  for (const [path, wanted] of moved) assert.equal(movedPath(path), wanted)
+})
+
+test('finds a permission in a group, above it, and below it', () => {
+  const rights = (scope: string) => ({ held: [{ scope, names: new Set(['repo.list']) }] })
+  assert.equal(hasCapabilityWithin(rights('a/b'), 'repo.list', 'a'), true)
+  assert.equal(hasCapabilityWithin(rights('a'), 'repo.list', 'a/b'), true)
+  assert.equal(hasCapabilityWithin(rights('ab'), 'repo.list', 'a'), false)
+  assert.equal(hasCapabilityWithin(rights('a/b'), 'repo.delete', 'a'), false)
+})
+
+test('shows times of the last day relative to now, and other times as a date', () => {
+  const now = Date.parse('2026-11-29T12:00:00Z')
+  const texts: [string, string][] = [
+    ['2026-11-29T11:59:30Z', 'just now'],
+    ['2026-11-29T11:42:00Z', '18 min ago'],
+    ['2026-11-29T14:30:00Z', 'in 2 h'],
+    ['2026-11-28T12:00:01Z', '23 h ago'],
+    ['2026-11-28T11:00:00Z', '28 Nov'],
+    ['2025-11-28T11:00:00Z', '28 Nov 2025'],
+  ]
+  for (const [at, wanted] of texts) assert.equal(relativeText(at, now, 'UTC'), wanted)
+})
+
+test('finds options by a part of their name, those that begin with it first', () => {
+  const options = ['platform', 'edge', 'web-edge', 'data'].map((label) => ({ value: label, label }))
+  const found = (text: string) =>
+    filterOptions([...options, { value: 'x', label: 'x', description: 'At the edge' }], text)
+  assert.deepEqual(
+    found(' Edge ').map(({ value }) => value),
+    ['edge', 'web-edge', 'x'],
+  )
+  assert.deepEqual(found('nothing'), [])
+})
 
 test('parses the URLs that it writes for routes', () => {
   const names = ['acme', 'a team', 'x/y', '~', 'é%']

@@ -6,6 +6,11 @@ const typing = 'input, textarea, select, [contenteditable], dialog'
 /** `/` searches, `j` and `k` select rows, `c` copies the image name with its digest, `?` shows help. */
 export function startKeys(showHelp: () => void): void {
   document.addEventListener('keydown', (event) => {
+    const isSearch = event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey) && !event.altKey
+    if (isSearch) {
+      event.preventDefault()
+      return actions['/']!()
+    }
     if (!hasKeys.value || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
     if ((event.target as Element).closest?.(typing)) return
     const action = actions[event.key] ?? (event.key === '?' ? showHelp : undefined)
@@ -17,7 +22,10 @@ export function startKeys(showHelp: () => void): void {
 
 const actions: Record<string, () => void> = {
   '/': () => {
-    const box = document.querySelector<HTMLInputElement>('header input[type=search]')
+    const box = document.querySelector<HTMLInputElement>('#side input[type=search]')
+    // On narrow screens, the side bar is closed.
+    if (box?.checkVisibility({ visibilityProperty: true }) !== true || box.offsetWidth < 2)
+      box?.closest<HTMLElement>('#side')?.showPopover()
     box?.focus()
     // The text of the last search is selected, so typing replaces it.
     box?.select()

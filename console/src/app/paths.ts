@@ -15,6 +15,30 @@ export function routeOf(pathname: string, search: string): Route | undefined {
   return { head: first, names, tail: mark < 0 ? [] : parts.slice(mark + 1), query: new URLSearchParams(search) }
 }
 
+/** Present address of each former page of a group. */
+const formerTails: Record<string, string> = {
+  access: 'members',
+  why: 'members/explain',
+  people: 'members/invitations',
+  keyless: 'members/keyless',
+  promises: 'policies/retention',
+  pulls: 'policies/cooldown',
+  gates: 'policies/admission',
+  risks: 'policies/risks',
+  policies: 'policies/admission',
+  mirrors: 'integrations/mirrors',
+  events: 'integrations/webhooks',
+  integrations: 'integrations/webhooks',
+}
+
+/** Present path of a page that has moved. Undefined if the path is not a former one. */
+export function movedPath(pathname: string): string | undefined {
+  if (pathname === `${base}g` || pathname === `${base}g/`) return `${base}organizations`
+  const [, group, tail] = /^(\/ui\/g\/.+?)\/~\/([a-z]+)\/?$/.exec(pathname) ?? []
+  const present = tail === undefined ? undefined : formerTails[tail]
+  return present === undefined ? undefined : `${group}/~/${present}`
+}
+
 /** Pages below `/ui/` that the server renders itself. */
 const ofServer = /^\/ui\/(?:signin|sessions|signout|device|headless|enter|invite|api|assets)(?:\/|$)/
 
@@ -38,7 +62,7 @@ function withSearch(path: string, search: Search = {}): string {
 export const paths = {
   start: base,
   search: (q: string) => withSearch(`${base}search`, { q }),
-  organizations: `${base}g/`,
+  organizations: `${base}organizations`,
   account: `${base}account`,
   advisories: `${base}advisories`,
   libraries: `${base}libraries`,

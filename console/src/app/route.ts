@@ -1,8 +1,17 @@
 // Current address of the console. Links do not reload the page, and screens keep their state only in the address.
 import { computed, signal } from '@preact/signals'
-import { type Route, routeOf } from './paths.ts'
+import { movedPath, type Route, routeOf } from './paths.ts'
 
-const address = signal({ pathname: location.pathname, search: location.search })
+/** Address in the browser. The address of a page that has moved is replaced. */
+function currentAddress(): { pathname: string; search: string } {
+  const { pathname, search } = location
+  const moved = movedPath(pathname)
+  if (moved === undefined) return { pathname, search }
+  history.replaceState(null, '', moved + search)
+  return { pathname: moved, search }
+}
+
+const address = signal(currentAddress())
 
 /** Current route. */
 export const route = computed<Route>(
@@ -19,14 +28,14 @@ export function go(to: string, { replace = false } = {}): void {
   const isOther = url.pathname !== location.pathname
   if (replace) history.replaceState(null, '', url)
   else history.pushState(null, '', url)
-  address.value = { pathname: url.pathname, search: url.search }
+  address.value = currentAddress()
   if (isOther) scrollTo(0, 0)
 }
 
 /** Handles links and the back button without a reload of the page. */
 export function startRouting(): void {
   addEventListener('popstate', () => {
-    address.value = { pathname: location.pathname, search: location.search }
+    address.value = currentAddress()
   })
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return

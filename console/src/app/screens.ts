@@ -23,18 +23,19 @@ export type ScreenName = { area: AreaName; screen: string }
 
 const at = (area: AreaName, screen: string): ScreenName => ({ area, screen })
 
-/** Screens of a group by the segment after `~`. */
+/** Screens of a group by the segments after `~`. The first one is a noun of the side bar. */
 const groupTails: Record<string, ScreenName> = {
-  access: at('members', 'access'),
-  why: at('members', 'explain'),
-  people: at('members', 'invitations'),
-  keyless: at('members', 'keyless'),
-  promises: at('policies', 'retention'),
-  pulls: at('policies', 'cooldown'),
-  gates: at('policies', 'admission'),
-  risks: at('policies', 'risks'),
-  mirrors: at('integrations', 'mirrors'),
-  events: at('integrations', 'webhooks'),
+  repositories: at('repositories', 'group'),
+  'policies/admission': at('policies', 'admission'),
+  'policies/cooldown': at('policies', 'cooldown'),
+  'policies/retention': at('policies', 'retention'),
+  'policies/risks': at('policies', 'risks'),
+  members: at('members', 'access'),
+  'members/explain': at('members', 'explain'),
+  'members/invitations': at('members', 'invitations'),
+  'members/keyless': at('members', 'keyless'),
+  'integrations/mirrors': at('integrations', 'mirrors'),
+  'integrations/webhooks': at('integrations', 'webhooks'),
   audit: at('settings', 'audit'),
   settings: at('settings', 'settings'),
 }
@@ -62,9 +63,10 @@ const repoViews: Record<string, ScreenName> = {
 
 /** Finds the screen of an address. Undefined if the address has none. */
 export function findScreen({ head, names, tail, query }: Route): ScreenName | undefined {
-  if (head === 'g' && names.length === 0) return at('server', 'organizations')
-  if (head === 'g' && tail.length === 0) return at('repositories', 'group')
-  if (head === 'g') return groupTails[tail[0]!]
+  if (head === 'g' && names.length === 0) return undefined
+  if (head === 'g' && tail.length === 0)
+    return names.length === 1 ? at('overview', 'overview') : groupTails.repositories
+  if (head === 'g') return groupTails[tail.join('/')]
   if (head === 'r' && names.length === 0) return undefined
   if (head === 'r') return tail.length > 0 ? repoTails[tail[0]!] : repoViews[query.get('view') ?? 'tags']
   if (head === 'advisories') return at('server', names.length === 0 ? 'advisories' : 'advisory')
@@ -73,6 +75,7 @@ export function findScreen({ head, names, tail, query }: Route): ScreenName | un
 
 const heads: Record<string, ScreenName> = {
   '': at('overview', 'home'),
+  organizations: at('server', 'organizations'),
   search: at('search', 'search'),
   account: at('account', 'account'),
   libraries: at('server', 'libraries'),

@@ -12,6 +12,8 @@ export const me = {
   email: dataset.email ?? '',
   organization: dataset.organization ?? '',
   isOperator: dataset.operator === 'yes',
+  /** Time at which the session ends. */
+  sessionEnd: Date.parse(dataset.sessionEnd ?? ''),
   /** Host from which images are pulled. */
   host: dataset.host ?? location.host,
   version: dataset.version ?? '',
@@ -19,7 +21,8 @@ export const me = {
 
 actFor(me.uid)
 
-const rights = signal<Rights | undefined>(undefined)
+/** Permissions of the user. Undefined until they are loaded. */
+export const rights = signal<Rights | undefined>(undefined)
 
 /** True once the user's permissions are loaded. Before that, no screen shows that something is not allowed. */
 export const isKnown = (): boolean => rights.value !== undefined

@@ -1,7 +1,8 @@
 // Preferences of the user, which are stored in this browser.
 import { effect, signal } from '@preact/signals'
 
-const kept = (name: string): string => {
+/** Stored preference. Empty if there is none. */
+export const kept = (name: string): string => {
   try {
     return localStorage.getItem(`pinfold-${name}`) ?? ''
   } catch {
@@ -9,7 +10,8 @@ const kept = (name: string): string => {
   }
 }
 
-function keep(name: string, value: string): void {
+/** Stores a preference. */
+export function keep(name: string, value: string): void {
   try {
     localStorage.setItem(`pinfold-${name}`, value)
   } catch {

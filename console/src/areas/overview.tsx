@@ -1,7 +1,8 @@
-// Overview of an organization, and the page of users without one.
+// Overview of an organization, and the first page after the sign-in.
 import type { Screens } from '../app/area.ts'
-import { StartScreen } from '../screens/start/start.tsx'
+import { HomeScreen, OverviewScreen } from '../screens/start/start.tsx'
 
 export const screens: Screens = {
-  home: () => <StartScreen />,
+  home: () => <HomeScreen />,
+  overview: ({ names }) => <OverviewScreen names={names} />,
 }

@@ -92,3 +92,9 @@ export function hasCapability({ held }: Rights, name: CapabilityName, scope?: st
     (by !== undefined && hasCapability({ held }, by, scope))
   )
 }
+
+/** Checks whether the user has a permission in a group, above it, or anywhere below it. */
+export function hasCapabilityWithin(rights: Rights, name: CapabilityName, group: string): boolean {
+  const below = rights.held.filter(({ scope }) => scope.startsWith(`${group}/`))
+  return hasCapability(rights, name, group) || hasCapability({ held: below }, name)
+}

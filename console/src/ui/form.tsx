@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { words } from '../words.ts'
+import { Icon } from './icon.tsx'
 import { Problem } from './states.tsx'
 
 export type Field = {
@@ -110,14 +111,22 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    dialog.current?.showModal()
+    // The browser would choose the button that closes the dialog.
+    dialog.current?.querySelector<HTMLElement>('.dialog-body :is(input, select, textarea, button)')?.focus()
+  }, [])
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
-      <h2 id={id}>{title}</h2>
-      {children}
-      <form method="dialog" class="actions">
-        <button type="submit">{words.close}</button>
-      </form>
+      <div class="dialog-head">
+        <h2 id={id}>{title}</h2>
+        <form method="dialog">
+          <button type="submit" class="ghost icon-button" aria-label={words.close} title={words.close}>
+            <Icon name="close" />
+          </button>
+        </form>
+      </div>
+      <div class="dialog-body">{children}</div>
     </dialog>
   )
 }

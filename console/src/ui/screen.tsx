@@ -1,66 +1,103 @@
-// Frame of a screen: title, breadcrumb and tabs.
+// Frame of a screen: header with breadcrumb, title, actions and tabs.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
+import { isUtc } from '../app/settings.ts'
 import { uidPart } from '../data/names.ts'
 import { words } from '../words.ts'
+import { Icon } from './icon.tsx'
+import { type Tab, Tabs } from './tabs.tsx'
 
-type Tab = { label: string; href: string; isNow: boolean }
+type Crumb = { label: string; href: string }
 type Props = {
   title: string
-  /** Links of the breadcrumb. */
-  trail?: readonly { label: string; href: string }[]
+  /** Links of the breadcrumb. A screen without them has its title in the header. */
+  trail?: readonly Crumb[]
+  /** Last part of the breadcrumb, if it is shorter than the title. */
+  crumb?: string
   tabs?: readonly Tab[]
-  intro?: ComponentChildren
+  /** Tabs within a tab. */
+  subTabs?: readonly Tab[]
+  /** Buttons beside the title. */
+  actions?: ComponentChildren
+  /** Further names in the title of the document. */
+  documentTitle?: readonly string[]
   children: ComponentChildren
 }
 
 /** The heading gets the focus on each new screen, so that screen readers read it. */
-export function Screen({ title, trail = [], tabs = [], intro, children }: Props) {
+export function Screen({ title, trail = [], crumb = title, tabs = [], subTabs = [], actions, ...props }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
+  const { documentTitle = [title, ...trail.map(({ label }) => label).reverse()], children } = props
+  const fullTitle = [...documentTitle, words.product].join(' · ')
   useEffect(() => {
-    document.title = `${title} – ${words.product}`
+    document.title = fullTitle
     if (document.activeElement === document.body || document.activeElement?.closest('main') === null) {
-      if (document.activeElement?.closest('header') === null) heading.current?.focus({ preventScroll: true })
+      if (document.activeElement?.closest('search') === null) heading.current?.focus({ preventScroll: true })
     }
-  }, [title])
+  }, [fullTitle])
+  const shownTitle = (
+    <h1 tabIndex={-1} ref={heading}>
+      <bdi>{title}</bdi>
+    </h1>
+  )
+  const buttons = actions !== undefined && <div class="actions">{actions}</div>
   return (
     <>
-      {trail.length > 0 && (
-        <nav aria-label={words.trail} class="trail">
-          <ol>
-            {trail.map(({ label, href }) => (
-              <li key={href}>
-                <a href={href}>
-                  <bdi>{label}</bdi>
-                </a>
-              </li>
-            ))}
-          </ol>
-        </nav>
-      )}
-      <h1 tabIndex={-1} ref={heading}>
-        <bdi>{title}</bdi>
-      </h1>
-      {intro}
-      {tabs.length > 0 && (
-        <nav aria-label={words.views} class="tabs">
-          {tabs.map(({ label, href, isNow }) => (
-            <a key={href} href={href} aria-current={isNow ? 'page' : undefined}>
-              {label}
-            </a>
-          ))}
-        </nav>
-      )}
-      {children}
+      <div class="bar">
+        <button type="button" class="ghost icon-button phone" popovertarget="side" aria-label={words.openMenu}>
+          <Icon name="menu" />
+        </button>
+        {trail.length > 0 ? <Trail crumbs={trail} current={crumb} /> : shownTitle}
+        <span class="note">{isUtc.value ? words.timesInUtc : words.timesInLocal}</span>
+        {trail.length === 0 && buttons}
+        <button type="button" class="ghost icon-button phone" popovertarget="side" aria-label={words.openSearch}>
+          <Icon name="search" />
+        </button>
+      </div>
+      <div class="content">
+        {trail.length > 0 && (
+          <div class="title">
+            {shownTitle}
+            {buttons}
+          </div>
+        )}
+        {tabs.length > 1 && <Tabs label={words.views} tabs={tabs} />}
+        {subTabs.length > 1 && <Tabs label={words.subViews} tabs={subTabs} isSegmented />}
+        {children}
+      </div>
     </>
   )
 }
 
+function Trail({ crumbs, current }: { crumbs: readonly Crumb[]; current: string }) {
+  return (
+    <nav aria-label={words.trail} class="trail">
+      <ol>
+        {crumbs.map(({ label, href }) => (
+          <li key={href}>
+            <a href={href}>
+              <bdi>{label}</bdi>
+            </a>
+            <Icon name="next" />
+          </li>
+        ))}
+        <li>
+          <span aria-current="page">
+            <bdi>{current}</bdi>
+          </span>
+        </li>
+      </ol>
+    </nav>
+  )
+}
+
 /** Breadcrumb for the names on a path. The last name is left out. */
-export function trailOf(names: readonly string[]): { label: string; href: string }[] {
-  const above = names.slice(0, -1).map((name, i) => ({ label: nameOf(name), href: paths.group(names.slice(0, i + 1)) }))
-  return [{ label: words.organizations, href: paths.organizations }, ...above]
+export function trailOf(names: readonly string[]): Crumb[] {
+  return names.slice(0, -1).map((name, i) => {
+    const at = names.slice(0, i + 1)
+    return { label: nameOf(name), href: i === 0 ? paths.group(at, 'repositories') : paths.group(at) }
+  })
 }
 
 /** Text for a name in an address. If the user cannot see the name, the text is the uid. */

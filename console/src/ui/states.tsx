@@ -4,7 +4,9 @@ import { here } from '../app/route.ts'
 import { Refusal } from '../data/api.ts'
 import type { Paged } from '../data/list.ts'
 import { words } from '../words.ts'
+import { Icon, type IconName } from './icon.tsx'
 import type { Loaded } from './load.ts'
+import { Code } from './text.tsx'
 
 /** Shows the loaded data, the loading state or the error. */
 export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
@@ -31,33 +33,36 @@ export function Problem({ error, retry }: { error: unknown; retry?: (() => void)
   const back = `/ui/signin?${new URLSearchParams({ return: pathname + search, ...(isStale && { fresh: 'true' }) })}`
   return (
     <div class="notice bad" role="alert">
-      <p>
-        <strong>{title}</strong>
-      </p>
-      {text !== '' && (
+      <Icon name="bad" />
+      <div>
         <p>
-          <bdi>{text}</bdi>
+          <strong>{title}</strong>
         </p>
-      )}
-      {requestId !== '' && (
-        <p>
-          {words.requestId} <code>{requestId}</code>
-        </p>
-      )}
-      {isSignedOut && (
-        <p>
-          <a class="button" href={back}>
-            {words.signInAgain}
-          </a>
-        </p>
-      )}
-      {!isSignedOut && retry && (
-        <p>
-          <button type="button" onClick={retry}>
-            {words.tryAgain}
-          </button>
-        </p>
-      )}
+        {text !== '' && (
+          <p>
+            <bdi>{text}</bdi>
+          </p>
+        )}
+        {requestId !== '' && (
+          <p>
+            {words.requestId} <code>{requestId}</code>
+          </p>
+        )}
+        {isSignedOut && (
+          <p>
+            <a class="button" href={back}>
+              {words.signInAgain}
+            </a>
+          </p>
+        )}
+        {!isSignedOut && retry && (
+          <p>
+            <button type="button" onClick={retry}>
+              {words.tryAgain}
+            </button>
+          </p>
+        )}
+      </div>
     </div>
   )
 }
@@ -77,16 +82,22 @@ function explain(error: unknown): Explained {
   return { title, text: isSignedOut ? '' : message, requestId, isSignedOut, isStale }
 }
 
-/** Message for an empty list. `command` is the command that adds the first item. */
-export function Empty({ children, command }: { children: ComponentChildren; command?: string }) {
+type EmptyProps = {
+  children: ComponentChildren
+  /** Command that adds the first item. */
+  command?: string
+  /** Button or link with the next action. */
+  action?: ComponentChildren
+}
+
+/** Message for an empty list: one sentence, and the next action. */
+export function Empty({ children, command, action }: EmptyProps) {
   return (
-    <div class="notice">
+    <div class="empty">
+      <Icon name="empty" />
       <p>{children}</p>
-      {command !== undefined && (
-        <pre>
-          <code>{command}</code>
-        </pre>
-      )}
+      {command !== undefined && <Code text={command} label={words.copyCommand} />}
+      {action !== undefined && <div class="actions">{action}</div>}
     </div>
   )
 }
@@ -99,11 +110,17 @@ export function Cut({ of: { items, total, next } }: { of: Paged<unknown> }) {
   )
 }
 
+const icons: Record<string, IconName> = { warn: 'warn', bad: 'bad', info: 'info', good: 'good' }
+
+type NoteProps = { children: ComponentChildren; kind?: '' | 'info' | 'warn' | 'good'; action?: ComponentChildren }
+
 /** Note or warning. For errors, use `Problem`. */
-export function Note({ children, kind = '' }: { children: ComponentChildren; kind?: '' | 'warn' | 'good' }) {
+export function Note({ children, kind = '', action }: NoteProps) {
   return (
     <div class={`notice ${kind}`} role={kind === 'good' ? 'status' : undefined}>
-      {children}
+      <Icon name={icons[kind] ?? 'info'} />
+      <div>{children}</div>
+      {action}
     </div>
   )
 }

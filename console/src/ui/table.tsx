@@ -1,9 +1,10 @@
-// Tables and their page links. A wide table scrolls by itself, and the page does not.
+// Tables and their page links. A table that is wider than the page scrolls by itself.
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
 import { go, here } from '../app/route.ts'
 import { numbers, words } from '../words.ts'
+import { Icon } from './icon.tsx'
 import { usePage } from './more.tsx'
 import { Note } from './states.tsx'
 
@@ -14,6 +15,8 @@ export type Column<T> = {
   order?: string
   /** True if the cell is the header of its row. */
   isHead?: boolean
+  /** True for numbers, which align at the end. */
+  isNumber?: boolean
 }
 
 type Props<T> = {
@@ -30,9 +33,10 @@ type Props<T> = {
 export function Table<T>({ caption, columns, items, keyOf, order, isCaptionShown = false, classOf }: Props<T>) {
   const id = useId()
   const page = usePage()
+  const box = useWide()
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section cannot be named by a caption
-    <div class="scroll" role="region" aria-labelledby={id} tabIndex={0}>
+    <div class="scroll" role="region" aria-labelledby={id} ref={box}>
       <table>
         <caption id={id} class={isCaptionShown ? '' : 'unseen'}>
           {page === 1 ? caption : words.pageOf(caption, page)}
@@ -47,13 +51,15 @@ export function Table<T>({ caption, columns, items, keyOf, order, isCaptionShown
         <tbody>
           {items.map((item) => (
             <tr key={keyOf(item)} class={classOf?.(item)}>
-              {columns.map(({ title, cell, isHead }) =>
+              {columns.map(({ title, cell, isHead, isNumber }) =>
                 isHead ? (
                   <th key={title} scope="row">
                     {cell(item)}
                   </th>
                 ) : (
-                  <td key={title}>{cell(item)}</td>
+                  <td key={title} data-label={title} class={isNumber ? 'number' : undefined}>
+                    {cell(item)}
+                  </td>
                 ),
               )}
             </tr>
@@ -64,17 +70,47 @@ export function Table<T>({ caption, columns, items, keyOf, order, isCaptionShown
   )
 }
 
+/**
+ * Ref of the box around a table. Marks the box while the table is wider than it. Only such a box scrolls and can have the focus.
+ * The header of other tables stays visible while the page scrolls.
+ */
+function useWide() {
+  const box = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const { current } = box
+    if (!current) return
+    const mark = () => {
+      const { scrollWidth, clientWidth, scrollLeft } = current
+      const isWide = current.firstElementChild!.scrollWidth > clientWidth + 1
+      current.toggleAttribute('data-wide', isWide)
+      current.toggleAttribute('data-more', isWide && scrollLeft + clientWidth < scrollWidth - 1)
+      if (isWide) current.tabIndex = 0
+      else current.removeAttribute('tabindex')
+    }
+    const watch = new ResizeObserver(mark)
+    watch.observe(current)
+    watch.observe(current.firstElementChild!)
+    current.addEventListener('scroll', mark, { passive: true })
+    return () => watch.disconnect()
+  }, [])
+  return box
+}
+
 function Heading<T>({ column, order }: { column: Column<T>; order: string | undefined }) {
   const [by = '', way = 'asc'] = (order ?? '').split(' ')
-  if (column.order === undefined) return <th scope="col">{column.title}</th>
+  if (column.order === undefined)
+    return (
+      <th scope="col" class={column.isNumber ? 'number' : undefined}>
+        {column.title}
+      </th>
+    )
   const isBy = by === column.order
   const next = `${column.order} ${isBy && way === 'desc' ? 'asc' : 'desc'}`
   const sort = isBy ? (way === 'desc' ? 'descending' : 'ascending') : undefined
   return (
-    <th scope="col" aria-sort={sort}>
+    <th scope="col" aria-sort={sort} class={column.isNumber ? 'number' : undefined}>
       <a href={paths.with(here(), { order: next, page: undefined })}>
-        {column.title}
-        <span aria-hidden="true">{isBy ? (way === 'desc' ? ' ▾' : ' ▴') : ' ▹'}</span>
+        {column.title} {isBy && <Icon name={way === 'desc' ? 'down' : 'up'} />}
       </a>
     </th>
   )

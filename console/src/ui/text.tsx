@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isUtc } from '../app/settings.ts'
 import { words } from '../words.ts'
+import { Icon, type IconName } from './icon.tsx'
 
 /** Time in UTC or in the zone of the browser. */
 export function Time({ at }: { at: string | undefined }) {
@@ -27,6 +28,9 @@ export const dayText = formats({ day: 'numeric', month: 'short' })
 
 export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9a-f]{12}).*$/, '$1$2…')
 
+/** First eight hexadecimal digits of a digest, for tables. */
+export const hex8 = (digest: string): string => digest.replace(/^sha\d+:([0-9a-f]{8}).*$/, '$1')
+
 type DigestProps = { of: string; href?: string; isMain?: boolean; isBare?: boolean }
 
 /** Beginning of a digest. The tooltip shows the whole digest. With `isBare`, the digest is a single node, for long tables. */
@@ -35,11 +39,11 @@ export function Digest({ of, href, isMain, isBare }: DigestProps) {
   if (isBare && href !== undefined) {
     return (
       <a class="mono" href={href} title={of}>
-        {short(of)}
+        {hex8(of)}
       </a>
     )
   }
-  const code = <code title={of}>{short(of)}</code>
+  const code = <code title={of}>{hex8(of)}</code>
   return href === undefined ? (
     code
   ) : (
@@ -155,11 +159,15 @@ export function bytes(count: number): string {
   return `${power === 0 ? scaled : scaled.toFixed(1)} ${units[power]}`
 }
 
-/** State as a word with a symbol, so that users do not need to see its color. */
-export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'plain'; children: string }) {
+const badgeIcons: Partial<Record<string, IconName>> = { good: 'good', bad: 'bad', warn: 'warn' }
+
+/** State as a word with an icon, so that users do not need to see its color. */
+export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'info' | 'plain'; children: string }) {
+  const icon = badgeIcons[kind]
   return (
     <span class={`badge ${kind}`}>
-      <span aria-hidden="true">{{ good: '✓', bad: '✕', warn: '!', plain: '·' }[kind]}</span> {children}
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
     </span>
   )
 }

@@ -3,7 +3,6 @@ import { counted, numbers } from './format.ts'
 
 const bindings = {
   access: 'Access',
-  accessTo: (group: string) => `Access to ${group}`,
   issuerAndSubject: 'Issuer and subject',
   explanation: 'Explanation',
   explain: 'Explain',
@@ -24,7 +23,6 @@ const bindings = {
 }
 
 const explanations = {
-  explainAccessTo: (group: string) => `Explain access to ${group}`,
   action: 'Action',
   capabilities: {
     CAP_MANIFEST_LIST: 'pull images',

@@ -2,7 +2,6 @@
 export const accountWords = {
   signedInAs: 'You are signed in as',
   copyUid: 'Copy your UID',
-  signOut: 'Sign out',
   sessions: 'Sessions',
   startedAt: 'Started',
   lastUsed: 'Last used',

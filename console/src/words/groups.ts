@@ -1,28 +1,9 @@
 // Texts of organizations and folders: their lists, tabs and settings.
 export const groupWords = {
-  noOrganizations: 'There are no organizations yet. To create one, run:',
-  notMember:
-    'You are not a member of an organization yet. Ask an owner to invite you. If this server allows it, you can also create one:',
   folders: 'Folders',
   repositories: 'Repositories',
   noRepos: 'There are no repositories here yet. To create one, push an image:',
   newFolder: 'New folder',
-  groupViews: {
-    '': 'Folders and repositories',
-    access: 'Access',
-    why: 'Explain access',
-    people: 'Invitations and sign-in',
-    keyless: 'Keyless CI',
-    promises: 'Retention',
-    pulls: 'Cooldown policies',
-    gates: 'Admission policies',
-    risks: 'Accepted risks',
-    mirrors: 'Mirrors',
-    events: 'Webhooks',
-    audit: 'Audit log',
-    settings: 'Settings',
-  },
-  viewOf: (view: string, group: string) => `${view} of ${group}`,
   settingsHidden: 'You do not have permission to change these settings. Ask an owner of the organization.',
   deleteGroup: 'Delete group',
   deleteGroupOf: (name: string) => `Delete group ${name}`,

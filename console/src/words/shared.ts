@@ -1,6 +1,8 @@
 // Texts that several screens share: errors, lists, and names of columns and buttons.
 import { counted, numbers } from './format.ts'
 
+type Counts = { critical: number; high: number; medium: number; low: number; unknown: number }
+
 const errors = {
   loading: 'Loading',
   tryAgain: 'Try again',
@@ -46,6 +48,14 @@ const lists = {
   onlySome: (shown: number, all: number) => `Only the first ${numbers(shown)} of ${numbers(all)} are shown.`,
 }
 
+const parts = {
+  pickHint: 'Search by name',
+  nothingPicked: (text: string) => `No name contains “${text}”.`,
+  findingCounts: ({ critical, high, medium, low, unknown }: Counts) =>
+    `${critical} critical, ${high} high, ${medium} medium, ${low} low${unknown > 0 ? `, ${unknown} unknown` : ''}`,
+  unknownFindings: (count: number) => `+${numbers(count)} unknown`,
+}
+
 const buttons = {
   find: 'Find',
   show: 'Show',
@@ -55,6 +65,7 @@ const buttons = {
   notCopied:
     'Not copied: the browser blocks access to the clipboard. The text is selected. Copy it with Ctrl+C, or ⌘C on a Mac.',
   copyCommand: 'Copy the command',
+  copyCommandFor: (client: string) => `Copy the command for ${client}`,
   create: 'Create',
   edit: 'Edit',
   editOf: (name: string) => `Edit ${name}`,
@@ -136,4 +147,4 @@ const values = {
   } as Record<string, string>,
 }
 
-export const shared = { ...errors, ...lists, ...buttons, ...columns, ...values }
+export const shared = { ...errors, ...lists, ...parts, ...buttons, ...columns, ...values }

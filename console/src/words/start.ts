@@ -1,12 +1,12 @@
-// Texts of the home screen and of the search results.
+// Texts of the overview and of the search results.
 import { counted } from './format.ts'
 
 export const startWords = {
-  startTitle: 'Home',
-  startIntro:
-    'Search for a path, a tag, a digest, a vulnerability or a name. The list shows the latest tag updates that you can see.',
+  noOrganizations: 'There are no organizations yet. To create one, run:',
+  notMember:
+    'You are not a member of an organization yet. Ask an owner to invite you. If this server allows it, you can also create one:',
   recentUpdates: 'Recent tag updates',
-  noTagsAnywhere: 'There are no tags yet that you can see. To create one, push an image:',
+  noTagsAnywhere: 'There are no tags in this organization yet. To create one, push an image:',
   updatedBy: 'Updated by',
   resultsFor: (q: string) => `Results for ${q}`,
   currentTags: 'Current tags',

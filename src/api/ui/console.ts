@@ -115,7 +115,7 @@ function policyOf(url: string): string {
 /** Sends the page for any path of the console. The script shows the screen of the path. */
 export function sendConsole(arrival: HttpArrival, session: Session, { head }: Console): void {
   const { url, app } = arrival.edge
-  const { identityUid, profile, organization } = session
+  const { identityUid, profile, organization, endTime } = session
   const isOperator = identityUid === operator
   const name = isOperator ? 'Operator' : profile.name || profile.email || identityUid
   const text = textOf(html`<!doctype html>
@@ -128,7 +128,7 @@ export function sendConsole(arrival: HttpArrival, session: Session, { head }: Co
 ${head}
 </head>
 <body data-uid="${identityUid}" data-name="${name}" data-email="${profile.email}" data-organization="${organization}"
-data-operator="${isOperator ? 'yes' : 'no'}" data-host="${new URL(url).host}" data-version="${app.version}">
+data-operator="${isOperator ? 'yes' : 'no'}" data-session-end="${endTime}" data-host="${new URL(url).host}" data-version="${app.version}">
 <noscript><p>The console needs JavaScript. <a href="/ui/sessions">Your account and sessions</a> work without it.</p></noscript>
 </body>
 </html>

@@ -7,12 +7,11 @@ import { findGroup } from '../../data/names.ts'
 import type { Group, Identity, Role, RoleBinding } from '../../data/types.ts'
 import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { accessWords } from '../../words/access.ts'
 import { words } from '../../words.ts'
-import { groupTabs } from '../groups/group-tabs.ts'
+import { GroupPage } from '../groups/group-frame.tsx'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 type Row = RoleBinding & { above: Group | undefined }
@@ -35,18 +34,14 @@ export function AccessScreen({ names, query }: Props) {
     }
   })
   return (
-    <Screen
-      title={accessWords.accessTo(nameOf(names.at(-1)!))}
-      trail={trailOf([...names, ''])}
-      tabs={groupTabs(names, 'access')}
-    >
+    <GroupPage names={names} tail={['members']}>
       <Shown of={read}>
         {({ group, rows, hidden, cut }) => (
           <>
             {identity !== '' && (
               <Note>
                 {accessWords.onlyRolesOf(rows[0]?.identity.name || identity)}{' '}
-                <a href={paths.group(names, 'access')}>{words.showAll}</a>
+                <a href={paths.group(names, 'members')}>{words.showAll}</a>
               </Note>
             )}
             {hidden > 0 && <Note kind="warn">{accessWords.hiddenBindings(hidden)}</Note>}
@@ -65,7 +60,7 @@ export function AccessScreen({ names, query }: Props) {
           </>
         )}
       </Shown>
-    </Screen>
+    </GroupPage>
   )
 }
 
@@ -93,7 +88,7 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
       title: words.identity,
       isHead: true,
       cell: ({ identity, identityUid }) => (
-        <a data-main href={`${paths.group(names, 'access')}?identity=${identityUid}`}>
+        <a data-main href={`${paths.group(names, 'members')}?identity=${identityUid}`}>
           <bdi>{identity.name || identity.email || identityUid}</bdi>
         </a>
       ),
@@ -115,7 +110,7 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
       title: accessWords.explanation,
       cell: ({ identity, identityUid }) => (
         <a
-          href={`${paths.group(names, 'why')}?identity=${identityUid}`}
+          href={`${paths.group(names, 'members', 'explain')}?identity=${identityUid}`}
           aria-label={accessWords.explainOf(identity.name || identityUid)}
         >
           {accessWords.explain}

@@ -7,14 +7,13 @@ import { findGroup } from '../../data/names.ts'
 import type { Explanation, RefusedRequest } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { accessWords } from '../../words/access.ts'
 import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
-import { groupTabs } from '../groups/group-tabs.ts'
+import { GroupPage } from '../groups/group-frame.tsx'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 
@@ -33,14 +32,10 @@ export function ExplainAccessScreen({ names, query }: Props) {
   const group = useLoad(`group ${names.join('/')}`, async () => (await findGroup(names)).item)
   const explain = (values: Record<string, string>) =>
     go(
-      `${paths.group(names, 'why')}?${new URLSearchParams({ identity: values.identity!, capability: values.capability! })}`,
+      `${paths.group(names, 'members', 'explain')}?${new URLSearchParams({ identity: values.identity!, capability: values.capability! })}`,
     )
   return (
-    <Screen
-      title={accessWords.explainAccessTo(nameOf(names.at(-1)!))}
-      trail={trailOf([...names, ''])}
-      tabs={groupTabs(names, 'why')}
-    >
+    <GroupPage names={names} tail={['members', 'explain']}>
       <Shown of={group}>
         {({ uid }) => (
           <>
@@ -66,7 +61,7 @@ export function ExplainAccessScreen({ names, query }: Props) {
           </>
         )}
       </Shown>
-    </Screen>
+    </GroupPage>
   )
 }
 
@@ -185,7 +180,7 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
                     caller === '' ? (
                       words.anonymous
                     ) : (
-                      <a href={`${paths.group(names, 'why')}?identity=${caller}`}>
+                      <a href={`${paths.group(names, 'members', 'explain')}?identity=${caller}`}>
                         <code>{caller.slice(-12)}</code>
                       </a>
                     ),

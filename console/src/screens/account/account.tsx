@@ -26,7 +26,7 @@ export function AccountScreen() {
       </p>
       <Code text={me.uid} label={accountWords.copyUid} />
       <form method="post" action="/ui/signout">
-        <button type="submit">{accountWords.signOut}</button>
+        <button type="submit">{words.signOut}</button>
       </form>
       <h2>{accountWords.sessions}</h2>
       <Sessions />

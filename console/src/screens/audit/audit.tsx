@@ -10,7 +10,6 @@ import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Code, Time } from '../../ui/text.tsx'
 import { auditWords } from '../../words/audit.ts'
 import { eventWords } from '../../words/events.ts'
-import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
 
@@ -25,7 +24,7 @@ export function AuditScreen({ names, query }: Props) {
     go(`${paths.group(names, 'audit')}?${new URLSearchParams(wanted)}`)
   }
   return (
-    <GroupFrame names={names} view="audit">
+    <GroupFrame names={names} tail={['audit']}>
       {({ uid }) => (
         <>
           <Form
@@ -59,7 +58,7 @@ function Entries({ group, given, page }: { group: string; given: Record<string, 
         ) : (
           <>
             <Pages page={page} size={size} total={total} />
-            <Table caption={groupWords.groupViews.audit} columns={columns} items={items} keyOf={({ uid }) => uid} />
+            <Table caption={words.nouns.audit} columns={columns} items={items} keyOf={({ uid }) => uid} />
           </>
         )
       }

@@ -20,7 +20,7 @@ const root = '/events/v2/subscriptions'
 
 export function EventsScreen({ names }: { names: readonly string[] }) {
   return (
-    <GroupFrame names={names} view="events">
+    <GroupFrame names={names} tail={['integrations', 'webhooks']}>
       {(group) => (
         <>
           <Subscriptions group={group} />

@@ -9,13 +9,12 @@ import type { Group, Repo } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
-import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
-import { groupTabs } from './group-tabs.ts'
+import { GroupPage } from './group-frame.tsx'
 
 const size = 100
 
@@ -28,7 +27,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
     return { group, repos: await readPage<Repo>('/registry/v2/repos', 'repos', { page, size, query: asked, signal }) }
   })
   return (
-    <Screen title={nameOf(names.at(-1)!)} trail={trailOf(names)} tabs={groupTabs(names, '')}>
+    <GroupPage names={names} tail={['repositories']}>
       <Shown of={read}>
         {({ group, repos }) => (
           <>
@@ -58,7 +57,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
           </>
         )}
       </Shown>
-    </Screen>
+    </GroupPage>
   )
 }
 

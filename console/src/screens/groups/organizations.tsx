@@ -2,15 +2,15 @@
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'
+import { readTopGroups } from '../../data/top-groups.ts'
 import type { Group } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
-import { groupWords } from '../../words/groups.ts'
+import { startWords } from '../../words/start.ts'
 import { words } from '../../words.ts'
-import { readTopGroups } from './top-groups.ts'
 
 const size = 100
 
@@ -28,7 +28,7 @@ export function OrganizationsScreen({ query }: { query: URLSearchParams }) {
         {({ items, total = items.length }) =>
           items.length === 0 ? (
             <Empty command="pinfold orgs create NAME">
-              {me.isOperator ? groupWords.noOrganizations : groupWords.notMember}
+              {me.isOperator ? startWords.noOrganizations : startWords.notMember}
             </Empty>
           ) : (
             <>

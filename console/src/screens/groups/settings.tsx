@@ -15,7 +15,7 @@ import { GroupFrame } from './group-frame.tsx'
 
 export function GroupSettingsScreen({ names }: { names: readonly string[] }) {
   return (
-    <GroupFrame names={names} view="settings">
+    <GroupFrame names={names} tail={['settings']}>
       {(group) => <Settings names={names} group={group} />}
     </GroupFrame>
   )

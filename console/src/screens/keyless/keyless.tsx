@@ -18,7 +18,7 @@ import { workflowOf } from './workflow.ts'
 
 export function KeylessScreen({ names }: { names: readonly string[] }) {
   return (
-    <GroupFrame names={names} view="keyless">
+    <GroupFrame names={names} tail={['members', 'keyless']}>
       {(group) => (
         <Allowed
           isAllowed={can('identity.create', group.uid) && can('role_bindings.create', group.uid)}

@@ -16,7 +16,7 @@ import { Copies } from './copies.tsx'
 
 export function MirrorsScreen({ names }: { names: readonly string[] }) {
   return (
-    <GroupFrame names={names} view="mirrors">
+    <GroupFrame names={names} tail={['integrations', 'mirrors']}>
       {({ uid }, { groups }) => (
         <>
           <h2>{mirrorWords.mirrors}</h2>

@@ -18,7 +18,7 @@ import { Providers } from './providers.tsx'
 
 export function PeopleScreen({ names }: { names: readonly string[] }) {
   return (
-    <GroupFrame names={names} view="people">
+    <GroupFrame names={names} tail={['members', 'invitations']}>
       {(group, { groups }) => (
         <>
           <h2>{peopleWords.invites}</h2>

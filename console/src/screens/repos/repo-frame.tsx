@@ -4,7 +4,7 @@ import { paths } from '../../app/paths.ts'
 import { findRepo, type WithPath } from '../../data/names.ts'
 import type { Repo } from '../../data/types.ts'
 import { type Loaded, useLoad } from '../../ui/load.ts'
-import { Screen, trailOf } from '../../ui/screen.tsx'
+import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Shown } from '../../ui/states.tsx'
 import { accessWords } from '../../words/access.ts'
 import { repoWords } from '../../words/repos.ts'
@@ -13,21 +13,21 @@ type Found = WithPath<Repo>
 type Props = {
   names: readonly string[]
   view: keyof typeof repoWords.repoViews
-  children: (found: Found, place: Loaded<Found>) => ComponentChildren
+  children: (found: Found, read: Loaded<Found>) => ComponentChildren
 }
 
 export function RepoFrame({ names, view, children }: Props) {
-  const place = useLoad(`repo ${names.join('/')}`, () => findRepo(names))
+  const read = useLoad(`repo ${names.join('/')}`, () => findRepo(names))
   const here = paths.repo(names)
   const tabs = [
     ...Object.entries(repoWords.repoViews).map(([name, label]) => ({
       ...{ label, href: name === 'tags' ? here : `${here}?view=${name}`, isNow: view === name },
     })),
-    { label: accessWords.access, href: paths.group(names.slice(0, -1), 'access'), isNow: false },
+    { label: accessWords.access, href: paths.group(names.slice(0, -1), 'members'), isNow: false },
   ]
   return (
-    <Screen title={names.join('/')} trail={trailOf(names)} tabs={tabs}>
-      <Shown of={place}>
+    <Screen title={pathIn(names)} trail={trailOf(names)} crumb={nameOf(names.at(-1)!)} tabs={tabs}>
+      <Shown of={read}>
         {(found) => (
           <>
             {found.item.description !== '' && (
@@ -35,10 +35,13 @@ export function RepoFrame({ names, view, children }: Props) {
                 <bdi>{found.item.description}</bdi>
               </p>
             )}
-            {children(found, place)}
+            {children(found, read)}
           </>
         )}
       </Shown>
     </Screen>
   )
 }
+
+/** Path of a repository in its organization. */
+const pathIn = (names: readonly string[]): string => (names.length > 1 ? names.slice(1) : names).map(nameOf).join('/')

@@ -22,7 +22,7 @@ import { Readme } from './readme.tsx'
 import { RepoFrame } from './repo-frame.tsx'
 import { RepoSettings } from './settings.tsx'
 
-const size = 200
+const size = 50
 const orders = ['name', 'update_time', 'create_time']
 
 type Props = { names: readonly string[]; query: URLSearchParams }
@@ -148,7 +148,7 @@ function readTags(repo: string, { page, order, signal }: Wanted): Promise<Paged<
   return readPage<Tag>('/registry/v2/tags', 'tags', { page, size, query, signal })
 }
 
-/** A page has two hundred rows, so cells have few nodes. Tag names are ASCII, so they need no `bdi`. */
+/** Pages with few nodes are drawn quickly, so cells have few nodes. Tag names are ASCII, so they need no `bdi`. */
 function columnsFor(names: readonly string[], repo: string, reload: () => void): Column<Tag>[] {
   const columns: Column<Tag>[] = [
     {

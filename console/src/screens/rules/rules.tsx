@@ -9,7 +9,7 @@ type Props = { names: readonly string[]; query: URLSearchParams }
 
 export function RetentionScreen({ names, query }: Props) {
   return (
-    <GroupFrame names={names} view="promises">
+    <GroupFrame names={names} tail={['policies', 'retention']}>
       {({ uid }, { groups }) => <Retention at={{ uid, groups }} query={query} />}
     </GroupFrame>
   )
@@ -17,7 +17,7 @@ export function RetentionScreen({ names, query }: Props) {
 
 export function CooldownScreen({ names, query }: Props) {
   return (
-    <GroupFrame names={names} view="pulls">
+    <GroupFrame names={names} tail={['policies', 'cooldown']}>
       {({ uid }, { groups }) => <CooldownPolicies at={{ uid, groups }} query={query} />}
     </GroupFrame>
   )
@@ -25,7 +25,7 @@ export function CooldownScreen({ names, query }: Props) {
 
 export function AdmissionScreen({ names, query }: Props) {
   return (
-    <GroupFrame names={names} view="gates">
+    <GroupFrame names={names} tail={['policies', 'admission']}>
       {({ uid }, { groups }) => <AdmissionPolicies at={{ uid, groups }} query={query} />}
     </GroupFrame>
   )
@@ -33,7 +33,7 @@ export function AdmissionScreen({ names, query }: Props) {
 
 export function RisksScreen({ names, query }: Props) {
   return (
-    <GroupFrame names={names} view="risks">
+    <GroupFrame names={names} tail={['policies', 'risks']}>
       {({ uid }, { groups }) => <Risks at={{ uid, groups }} query={query} />}
     </GroupFrame>
   )

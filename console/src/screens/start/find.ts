@@ -109,7 +109,7 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
     ...people.map(async ({ uid, name, description }): Promise<FoundResource> => {
       const home = parentOf(uid)
       const names = home === '' ? [] : await namesOfGroup(home)
-      const href = `${names.length > 0 ? paths.group(names, 'access') : paths.organizations}?identity=${uid}`
+      const href = `${names.length > 0 ? paths.group(names, 'members') : paths.organizations}?identity=${uid}`
       return { uid, kind: 'person', label: name, href, about: description }
     }),
   ])

@@ -1,14 +1,18 @@
-// Home screen: recent tag updates in all groups that the user can see.
+// Overview of an organization with its recent tag updates, and the first page after the sign-in.
+import { useEffect } from 'preact/hooks'
+import { firstOrganization } from '../../app/organization.ts'
 import { paths } from '../../app/paths.ts'
+import { go } from '../../app/route.ts'
 import { me } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'
-import { namesOfRepo, parentOf } from '../../data/names.ts'
+import { findGroup, namesOfRepo, parentOf } from '../../data/names.ts'
 import type { Tag } from '../../data/types.ts'
+import { Ago } from '../../ui/ago.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Screen } from '../../ui/screen.tsx'
-import { Empty, Shown } from '../../ui/states.tsx'
+import { nameOf, Screen } from '../../ui/screen.tsx'
+import { Empty, Shown, Waiting } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Copy, Digest, Time } from '../../ui/text.tsx'
+import { Copy, Digest } from '../../ui/text.tsx'
 import { startWords } from '../../words/start.ts'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
@@ -19,21 +23,46 @@ const shown = 20
 /** `by` is the actor of the last update. Undefined if the actor could not be read. */
 export type FoundTag = Tag & { names: readonly string[]; by: string | undefined }
 
-export function StartScreen() {
-  const moves = useLoad('start', async (signal) => {
-    const query = { orderBy: 'update_time desc' }
+/** Overview of an organization. */
+export function OverviewScreen({ names }: { names: readonly string[] }) {
+  const moves = useLoad(`overview ${names.join('/')}`, async (signal) => {
+    const { item } = await findGroup(names)
+    const query = { 'uidp.descendantsOf': item.uid, orderBy: 'update_time desc' }
     const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: shown, query, signal })
     return Promise.all(items.map((tag) => withNames(tag, signal)))
   })
   return (
-    <Screen title={startWords.startTitle} intro={<p>{startWords.startIntro}</p>}>
-      <h2>{startWords.recentUpdates}</h2>
+    <Screen title={words.nouns.overview} documentTitle={[words.nouns.overview, nameOf(names[0]!)]}>
       <Shown of={moves}>
         {(tags) =>
           tags.length === 0 ? (
-            <Empty command={`docker push ${me.host}/ORGANIZATION/NAME:TAG`}>{startWords.noTagsAnywhere}</Empty>
+            <Empty command={`docker push ${me.host}/${names[0]}/NAME:TAG`}>{startWords.noTagsAnywhere}</Empty>
           ) : (
-            <TagTable caption={startWords.recentUpdates} tags={tags} />
+            <TagTable caption={startWords.recentUpdates} tags={tags} isCaptionShown isInOrganization />
+          )
+        }
+      </Shown>
+    </Screen>
+  )
+}
+
+/** Opens the organization of the last visit, or the user's first one. */
+export function HomeScreen() {
+  const first = useLoad('home', (signal) => firstOrganization(signal))
+  const name = first.data ?? ''
+  useEffect(() => {
+    if (name !== '') go(paths.group([name]), { replace: true })
+  }, [name])
+  return (
+    <Screen title={words.nouns.overview}>
+      <Shown of={first}>
+        {() =>
+          name === '' ? (
+            <Empty command="pinfold orgs create NAME">
+              {me.isOperator ? startWords.noOrganizations : startWords.notMember}
+            </Empty>
+          ) : (
+            <Waiting />
           )
         }
       </Shown>
@@ -51,24 +80,36 @@ export async function withNames(tag: Tag, signal: AbortSignal): Promise<FoundTag
   return { ...tag, names, by: move && (move.actorName || words.nameUnknown) }
 }
 
-export function TagTable({ caption, tags }: { caption: string; tags: readonly FoundTag[] }) {
-  return <Table caption={caption} columns={columns} items={tags} keyOf={({ uid }) => uid} />
+type TagTableProps = {
+  caption: string
+  tags: readonly FoundTag[]
+  isCaptionShown?: boolean
+  /** True if all tags are in the organization of the page. Then paths begin below it. */
+  isInOrganization?: boolean
 }
 
-const columns: Column<FoundTag>[] = [
+export function TagTable({ tags, isInOrganization = false, ...caption }: TagTableProps) {
+  return <Table {...caption} columns={columnsFor(isInOrganization ? 1 : 0)} items={tags} keyOf={({ uid }) => uid} />
+}
+
+const columnsFor = (skipped: number): Column<FoundTag>[] => [
   {
     title: words.tag,
     isHead: true,
     cell: ({ names, name }) => (
       <a data-main href={paths.tag(names, name)}>
         <bdi>
-          {names.join('/')}:{name}
+          {names
+            .slice(names.length > 1 ? skipped : 0)
+            .map(nameOf)
+            .join('/')}
+          :{name}
         </bdi>
       </a>
     ),
   },
   { title: words.digest, cell: ({ names, digest }) => <Digest of={digest} href={paths.digest(names, digest)} /> },
-  { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+  { title: words.updatedAt, cell: ({ updateTime }) => <Ago at={updateTime} /> },
   { title: startWords.updatedBy, cell: ({ by }) => <bdi>{by ?? words.unknown}</bdi> },
   {
     title: words.copy,

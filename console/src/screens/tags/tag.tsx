@@ -36,7 +36,7 @@ export function TagScreen({ names, tag, query }: Props) {
   })
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
-    <Screen title={`${names.at(-1)}:${tag}`} trail={trail}>
+    <Screen title={`${names.at(-1)}:${tag}`} trail={trail} crumb={tag}>
       <Shown of={history}>
         {({ repo, items, next }) =>
           items.length === 0 ? (

@@ -113,7 +113,7 @@ function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) 
       onClick={(event) => onPick(stay, event.shiftKey)}
     >
       <rect
-        class={until === undefined ? 'bar now' : 'bar'}
+        class={until === undefined ? 'bar-of-time now' : 'bar-of-time'}
         x={from}
         y={y}
         width={Math.max(3, to - from)}

@@ -1,7 +1,7 @@
-// Groups on the home screen of a user who can see folders of an organization, but not the organization.
-import { readPage } from '../../data/list.ts'
-import { namesOfGroup, parentOf } from '../../data/names.ts'
-import type { Group } from '../../data/types.ts'
+// Organizations of a user, and folders of organizations that the user cannot see.
+import { readPage } from './list.ts'
+import { namesOfGroup, parentOf } from './names.ts'
+import type { Group } from './types.ts'
 
 /** Groups whose parent the user cannot see. Only the user's first two hundred groups are checked. */
 export async function readTopGroups(signal: AbortSignal): Promise<{ group: Group; names: readonly string[] }[]> {
