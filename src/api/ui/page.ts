@@ -4,14 +4,27 @@ import { afterUnread, answer, type Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { type Html, html, raw, textOf } from './html.ts'
 
-const style = `:root{color-scheme:light dark;background:light-dark(#fff,#161616);color:light-dark(#161616,#f0f0f0)}
-a{color:light-dark(#0645ad,#9db8ff)}
-body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:start;padding:.4rem .6rem;border-bottom:1px solid}
-a.button,button{display:inline-block;font:inherit;padding:.5rem 1rem;margin:.2rem 0;border:1px solid;border-radius:4px;
-background:none;color:inherit;text-decoration:none;cursor:pointer;min-height:24px}
-input{font:inherit;padding:.5rem;width:100%;box-sizing:border-box;border:1px solid;border-radius:4px}
-ul.choices{list-style:none;padding:0}[role=alert]{border-inline-start:4px solid;padding-inline-start:1rem}
+// The colors are those of the console, in `console/src/ui/tokens.css`.
+const style = `:root{color-scheme:light dark;background:light-dark(#f7f7f4,#0f0f0e);color:light-dark(#1c1c19,#eeede9)}
+a{color:light-dark(#2150c0,#8db0ff);text-underline-offset:2px}
+body{font:14px/1.5 system-ui,sans-serif;margin:0;padding:3rem 1rem}
+main{box-sizing:border-box;max-width:29rem;margin:0 auto;padding:1.5rem 2rem 2rem;background:light-dark(#fff,#1c1c1a);
+border:1px solid light-dark(#e5e4df,#2b2b28);border-radius:12px;overflow-wrap:anywhere}
+main:has(table){max-width:60rem}
+h1{font:600 18px/24px system-ui,sans-serif;margin:.5rem 0 1.25rem}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:start;padding:.4rem .6rem;border-bottom:1px solid light-dark(#e5e4df,#2b2b28)}
+label{font-weight:550}
+a.button,button{display:inline-block;box-sizing:border-box;font:inherit;font-weight:550;padding:.4rem 1rem;margin:.2rem 0;
+min-height:36px;border:1px solid light-dark(#8c8a82,#77756d);border-radius:6px;background:none;color:inherit;
+text-decoration:none;cursor:pointer}
+form p>button:first-child{color:#fff;background:light-dark(#2457cf,#3d6fe6);border-color:light-dark(#2457cf,#3d6fe6)}
+input{font:inherit;padding:.4rem .75rem;margin-top:.25rem;width:100%;min-height:36px;box-sizing:border-box;color:inherit;
+background:light-dark(#fff,#141413);border:1px solid light-dark(#8c8a82,#77756d);border-radius:6px}
+:focus-visible{outline:2px solid light-dark(#2457cf,#7ea5ff);outline-offset:2px}
+ul.choices{list-style:none;padding:0}ul.choices a.button{display:block;text-align:center}
+[role=alert]{padding:.75rem 1rem;border-radius:8px;background:light-dark(#fce8e8,#381a1b)}
+@media(pointer:coarse){a.button,button,input{min-height:44px}}
 .scroll{overflow-x:auto}`.replaceAll('\n', '')
 
 const sourceOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
