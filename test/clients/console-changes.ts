@@ -107,7 +107,7 @@ async function checkQuarantine({ check, scene, asOperator, goTo }: Kit): Promise
   await check('a digest is quarantined from its page, and released on the retention page', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.older}`)
-    await press(page, /^Quarantine sha256/)
+    await press(page, /^Quarantine [0-9a-f]{8}/)
     await page.getByRole('dialog').getByLabel('Reason').fill('found to be bad')
     await page.getByRole('dialog').getByRole('button', { name: 'Quarantine' }).click()
     const row = rowOf(page, 'found to be bad')

@@ -255,6 +255,16 @@ await check('an action that needs a recent sign-in links to it and back', async 
   await context.close()
 })
 
+await check('an unknown address shows that there is no such page', async () => {
+  const { context, page } = await asOperator()
+  const repo = `/ui/r/${scene.path}`
+  for (const path of ['/ui/constructor', `/ui/g/${scene.orgName}/~/constructor`, `${repo}?view=constructor`]) {
+    await goTo(page, path)
+    expect((await page.locator('main h1').innerText()) === 'Page not found', await page.innerText('main'))
+  }
+  await context.close()
+})
+
 await check('a failed search shows an error, not an empty result', async () => {
   const { context, page } = await asOperator()
   for (const status of [429, 503]) {

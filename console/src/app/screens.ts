@@ -66,12 +66,17 @@ export function findScreen({ head, names, tail, query }: Route): ScreenName | un
   if (head === 'g' && names.length === 0) return undefined
   if (head === 'g' && tail.length === 0)
     return names.length === 1 ? at('overview', 'overview') : groupTails.repositories
-  if (head === 'g') return groupTails[tail.join('/')]
+  if (head === 'g') return ownValue(groupTails, tail.join('/'))
   if (head === 'r' && names.length === 0) return undefined
-  if (head === 'r') return tail.length > 0 ? repoTails[tail[0]!] : repoViews[query.get('view') ?? 'tags']
+  if (head === 'r' && tail.length > 0) return ownValue(repoTails, tail[0]!)
+  if (head === 'r') return ownValue(repoViews, query.get('view') ?? 'tags')
   if (head === 'advisories') return at('server', names.length === 0 ? 'advisories' : 'advisory')
-  return heads[head]
+  return ownValue(heads, head)
 }
+
+/** An address can have the name of a property that every object inherits, such as `constructor`. */
+const ownValue = (table: Record<string, ScreenName>, key: string): ScreenName | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined
 
 const heads: Record<string, ScreenName> = {
   '': at('overview', 'home'),

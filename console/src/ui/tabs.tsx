@@ -8,11 +8,23 @@ type Props = { label: string; tabs: readonly Tab[]; isSegmented?: boolean }
 export function Tabs({ label, tabs, isSegmented = false }: Props) {
   const bar = useRef<HTMLElement>(null)
   const now = tabs.findIndex(({ isNow }) => isNow)
-  // On a phone, the tabs scroll sideways.
+  // Tabs that do not fit scroll sideways. Hidden tabs at the end have a fading edge.
   useEffect(() => {
     const tab = bar.current?.querySelector<HTMLElement>('[aria-current]')
     if (bar.current && tab) bar.current.scrollLeft = tab.offsetLeft - bar.current.offsetLeft - 48
   }, [now])
+  useEffect(() => {
+    const { current } = bar
+    if (!current) return
+    const mark = () => {
+      const { scrollWidth, clientWidth, scrollLeft } = current
+      current.toggleAttribute('data-more', scrollLeft + clientWidth < scrollWidth - 1)
+    }
+    const watch = new ResizeObserver(mark)
+    watch.observe(current)
+    current.addEventListener('scroll', mark, { passive: true })
+    return () => watch.disconnect()
+  }, [])
   return (
     <nav aria-label={label} class={isSegmented ? 'segmented' : 'tabs'} ref={bar}>
       {tabs.map(({ label: text, href, isNow, count }) => (

@@ -1,4 +1,5 @@
 // Small parts of screens: times, digests, badges and copy buttons.
+import { Fragment } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isUtc } from '../app/settings.ts'
 import { words } from '../words.ts'
@@ -26,10 +27,25 @@ export const timeText = (at: string): string => moment(new Date(at))
 /** Short form of a day, for the timeline. */
 export const dayText = formats({ day: 'numeric', month: 'short' })
 
-export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9a-f]{12}).*$/, '$1$2…')
+/** Short form of a time of day, for a timeline of less than two days. */
+export const hourText = formats({ hour: '2-digit', minute: '2-digit' })
 
-/** First eight hexadecimal digits of a digest, for tables. */
+/** First eight hexadecimal digits of a digest. */
 export const hex8 = (digest: string): string => digest.replace(/^sha\d+:([0-9a-f]{8}).*$/, '$1')
+
+/** Path or event type. If it is too long for a column, it continues on the next line after a slash or a dot. */
+export function Breakable({ text }: { text: string }) {
+  return (
+    <bdi>
+      {text.split(text.includes('/') ? /(?<=\/)/ : /(?<=\.)/).map((part, i) => (
+        <Fragment key={i}>
+          {i > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </bdi>
+  )
+}
 
 type DigestProps = { of: string; href?: string; isMain?: boolean; isBare?: boolean }
 

@@ -9,6 +9,7 @@ import { DangerButton, Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { Breakable } from '../../ui/text.tsx'
 import { accessWords } from '../../words/access.ts'
 import { words } from '../../words.ts'
 import { GroupPage } from '../groups/group-frame.tsx'
@@ -97,7 +98,7 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
       title: words.role,
       cell: ({ role }) => (
         <span title={role.description}>
-          <bdi>{role.name}</bdi>
+          <Breakable text={role.name} />
         </span>
       ),
     },

@@ -7,7 +7,7 @@ import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
-import { Code, Time } from '../../ui/text.tsx'
+import { Breakable, Code, Time } from '../../ui/text.tsx'
 import { auditWords } from '../../words/audit.ts'
 import { eventWords } from '../../words/events.ts'
 import { words } from '../../words.ts'
@@ -68,7 +68,7 @@ function Entries({ group, given, page }: { group: string; given: Record<string, 
 
 const columns: Column<AuditEntry>[] = [
   { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
-  { title: words.event, cell: ({ type }) => <bdi>{type}</bdi> },
+  { title: words.event, cell: ({ type }) => <Breakable text={type} /> },
   { title: eventWords.subject, cell: ({ subject }) => <code title={subject}>{subject.slice(-16)}</code> },
   { title: words.actor, cell: ({ actor }) => <code title={actor}>{actor.slice(-16) || words.anonymous}</code> },
   { title: words.client, cell: ({ remoteAddress, userAgent }) => <bdi>{`${remoteAddress} ${userAgent}`}</bdi> },

@@ -7,7 +7,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Digest, short } from '../../ui/text.tsx'
+import { Digest, hex8 } from '../../ui/text.tsx'
 import { digestWords } from '../../words/digests.ts'
 import { words } from '../../words.ts'
 import { Gaps } from './digest.tsx'
@@ -22,7 +22,7 @@ export function DiffScreen({ names, older, newer }: Props) {
   })
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
-    <Screen title={digestWords.comparison(short(older), short(newer))} trail={trail}>
+    <Screen title={digestWords.comparison(hex8(older), hex8(newer))} trail={trail}>
       <p>
         <Digest of={older} href={paths.digest(names, older)} /> →{' '}
         <Digest of={newer} href={paths.digest(names, newer)} />{' '}

@@ -7,7 +7,7 @@ import type { Kept } from '../../data/types.ts'
 import { FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { Digest, short, Time } from '../../ui/text.tsx'
+import { Digest, hex8, Time } from '../../ui/text.tsx'
 import { digestWords } from '../../words/digests.ts'
 import { retentionWords } from '../../words/retention.ts'
 import { ruleWords } from '../../words/rules.ts'
@@ -63,7 +63,7 @@ function DigestActions({ names, repo, digest, onChange }: Props & { onChange: ()
     <p>
       <FormButton
         button={retentionWords.hold}
-        label={ruleWords.actionOn(retentionWords.hold, short(digest))}
+        label={ruleWords.actionOn(retentionWords.hold, hex8(digest))}
         fields={reason}
         act={async (values) => {
           await ask('POST', `/registry/v2/holds/${repo}`, { body: { digest, reason: values.reason } })
@@ -72,7 +72,7 @@ function DigestActions({ names, repo, digest, onChange }: Props & { onChange: ()
       />{' '}
       <FormButton
         button={retentionWords.quarantine}
-        label={ruleWords.actionOn(retentionWords.quarantine, short(digest))}
+        label={ruleWords.actionOn(retentionWords.quarantine, hex8(digest))}
         fields={[{ ...reason[0]!, hint: retentionWords.quarantineHint }]}
         act={async (values) => {
           const body = { digest, reason: values.reason }

@@ -9,7 +9,7 @@ import type { Finding, Findings, Gap, Move, Packages, Tag } from '../../data/typ
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { noFindingsTexts } from '../../ui/scan-words.ts'
-import { Screen, trailOf } from '../../ui/screen.tsx'
+import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, bytes, Code, Digest, hex8, Time } from '../../ui/text.tsx'
@@ -31,7 +31,7 @@ export function DigestScreen({ names, digest }: Props) {
   const repo = useLoad(`repo ${names.join('/')}`, async () => (await findRepo(names)).item)
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
-    <Screen title={digest} trail={trail} crumb={hex8(digest)}>
+    <Screen title={`${nameOf(names.at(-1)!)}@${hex8(digest)}`} trail={trail} crumb={hex8(digest)}>
       <Code text={pinOf(names, digest)} label={tagWords.copyWithDigest} />
       <Shown of={repo}>
         {({ uid }) => (

@@ -32,7 +32,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
         {({ group, repos }) => (
           <>
             {group.description !== '' && (
-              <p>
+              <p class="dim">
                 <bdi>{group.description}</bdi>
               </p>
             )}

@@ -7,7 +7,7 @@ import type { Repo } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Badge, Time } from '../../ui/text.tsx'
+import { Badge, Breakable, Time } from '../../ui/text.tsx'
 import { mirrorWords } from '../../words/mirrors.ts'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
@@ -57,7 +57,7 @@ function RepoName({ uid }: { uid: string }) {
   if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
   return (
     <a href={paths.repo(read.data)}>
-      <bdi>{read.data.join('/')}</bdi>
+      <Breakable text={read.data.join('/')} />
     </a>
   )
 }

@@ -7,7 +7,7 @@ import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Badge, Time } from '../../ui/text.tsx'
+import { Badge, Breakable, Time } from '../../ui/text.tsx'
 import { mirrorWords } from '../../words/mirrors.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
@@ -70,7 +70,7 @@ function MirrorTable({ items }: { items: readonly Named[] }) {
           isHead: true,
           cell: ({ names }) => (
             <a data-main href={`${paths.repo(names)}?view=mirror`}>
-              <bdi>{names.join('/')}</bdi>
+              <Breakable text={names.join('/')} />
             </a>
           ),
         },

@@ -31,7 +31,7 @@ export function RepoFrame({ names, view, children }: Props) {
         {(found) => (
           <>
             {found.item.description !== '' && (
-              <p>
+              <p class="dim">
                 <bdi>{found.item.description}</bdi>
               </p>
             )}

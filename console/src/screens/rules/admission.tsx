@@ -2,10 +2,10 @@
 import { can } from '../../app/session.ts'
 import type { Gate } from '../../data/types.ts'
 import type { Field } from '../../ui/form.tsx'
-import { Badge } from '../../ui/text.tsx'
 import { admissionWords } from '../../words/admission.ts'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
+import { ModeBadge } from './mode-badge.tsx'
 import { type At, type Kind, Rules, ScopedList, sendTo, type Values } from './scoped-list.tsx'
 
 export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
@@ -42,7 +42,10 @@ const gates: Kind<Gate> = {
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
     { title: admissionWords.deniedImages, cell: (gate) => refusedBy(gate) },
-    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{admissionWords.gateModes[mode]}</Badge> },
+    {
+      title: words.state,
+      cell: ({ mode }) => <ModeBadge kind={modeKinds[mode]} text={admissionWords.gateModes[mode]} />,
+    },
   ],
   create: { summary: admissionWords.newGate, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
   update: sent.update(bodyOf),

@@ -1,11 +1,11 @@
 // Cooldown policies: minimum ages, the identities that they apply to, and exemptions.
 import type { PullRule } from '../../data/types.ts'
-import { Badge } from '../../ui/text.tsx'
 import { cooldownWords } from '../../words/cooldown.ts'
 import { ruleWords } from '../../words/rules.ts'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
+import { ModeBadge } from './mode-badge.tsx'
 import {
   type At,
   type Kind,
@@ -58,7 +58,7 @@ const pullRules: Kind<PullRule> = {
     { title: cooldownWords.minAge, cell: ({ minAge }) => <bdi>{minAge}</bdi> },
     {
       title: cooldownWords.tooYoungImages,
-      cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{cooldownWords.cooldownModes[mode]}</Badge>,
+      cell: ({ mode }) => <ModeBadge kind={modeKinds[mode]} text={cooldownWords.cooldownModes[mode]} />,
     },
   ],
   create: {

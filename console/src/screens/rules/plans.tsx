@@ -13,7 +13,7 @@ import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, bytes, Digest, Time } from '../../ui/text.tsx'
+import { Badge, Breakable, bytes, Digest, Time } from '../../ui/text.tsx'
 import { retentionWords } from '../../words/retention.ts'
 import { words } from '../../words.ts'
 
@@ -89,7 +89,7 @@ const columnsFor = (reload: () => void): Column<Named>[] => [
       </a>
     ),
   },
-  { title: words.scope, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
+  { title: words.scope, cell: ({ names }) => <Breakable text={names.join('/')} /> },
   { title: words.state, cell: ({ state }) => <Badge kind={kinds[state]}>{retentionWords.planStates[state]}</Badge> },
   { title: retentionWords.deletes, cell: ({ manifests, bytes: size }) => amount(manifests, size) },
   {
@@ -174,7 +174,7 @@ const deletionColumns: Column<NamedDeletion>[] = [
     isHead: true,
     cell: ({ names, digest }) => <Digest of={digest} href={paths.digest(names, digest)} />,
   },
-  { title: words.repository, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
+  { title: words.repository, cell: ({ names }) => <Breakable text={names.join('/')} /> },
   {
     title: words.reason,
     cell: ({ why, until, partOf, names }) => (

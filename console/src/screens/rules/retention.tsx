@@ -6,6 +6,7 @@ import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { retentionWords } from '../../words/retention.ts'
 import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
+import { ModeBadge } from './mode-badge.tsx'
 import { Plans } from './plans.tsx'
 import {
   type At,
@@ -56,7 +57,7 @@ const retentionRules: Kind<RetentionRule> = {
         </ul>
       ),
     },
-    { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{ruleWords.ruleModes[mode]}</Badge> },
+    { title: words.state, cell: ({ mode }) => <ModeBadge kind={modeKinds[mode]} text={ruleWords.ruleModes[mode]} /> },
   ],
   create: {
     summary: retentionWords.newRetentionPolicy,

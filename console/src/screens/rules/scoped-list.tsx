@@ -14,6 +14,7 @@ import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown, Waiting } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { Breakable } from '../../ui/text.tsx'
 import { ruleWords } from '../../words/rules.ts'
 import { words } from '../../words.ts'
 
@@ -117,7 +118,7 @@ function ScopeLink({ uid }: { uid: string }) {
   const { names, isRepo } = read.data
   return (
     <a href={isRepo ? paths.repo(names) : paths.group(names)}>
-      <bdi>{names.join('/')}</bdi>
+      <Breakable text={names.join('/')} />
     </a>
   )
 }

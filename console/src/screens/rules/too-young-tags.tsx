@@ -9,10 +9,11 @@ import type { PullRule, Resolution, Tag } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, Digest, Time } from '../../ui/text.tsx'
+import { Digest, Time } from '../../ui/text.tsx'
 import { cooldownWords } from '../../words/cooldown.ts'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
+import { ModeBadge } from './mode-badge.tsx'
 
 const checkedTags = 10
 
@@ -75,7 +76,7 @@ const columnsFor = (names: readonly string[]): Column<Held>[] => [
   {
     title: cooldownWords.tooYoungImages,
     cell: ({ rule: { mode } }) => (
-      <Badge kind={mode === 'OBSERVE' ? 'warn' : 'bad'}>{cooldownWords.cooldownModes[mode]}</Badge>
+      <ModeBadge kind={mode === 'OBSERVE' ? 'warn' : 'bad'} text={cooldownWords.cooldownModes[mode]} />
     ),
   },
   {

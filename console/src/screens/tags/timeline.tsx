@@ -1,15 +1,16 @@
 // Timeline of a tag, with a line for each digest. A bar shows when the tag pointed to the digest. Arrow keys move between bars.
 // The table below has the same content as text.
-import { useState } from 'preact/hooks'
-import { dayText, short } from '../../ui/text.tsx'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { dayText, hex8, hourText } from '../../ui/text.tsx'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { nextBar } from './bars.ts'
 import type { Assignment } from './moves.ts'
 import { whenText } from './when.tsx'
 
-const lane = { height: 26, gap: 4, left: 150, width: 900 }
+const lane = { height: 26, gap: 4, left: 4, width: 800, label: 76 }
 const maxLanes = 12
+const twoDays = 2 * 86_400_000
 
 type Props = {
   stays: readonly Assignment[]
@@ -23,6 +24,11 @@ export function Timeline({ stays, at, now, onPick }: Props) {
   const shown = stays.filter(({ digest }) => digests.includes(digest))
   // Only one bar is a tab stop: the last one, or the bar that had the focus most recently.
   const [current, setCurrent] = useState(shown.length - 1)
+  const box = useRef<HTMLDivElement>(null)
+  // On a phone, the timeline scrolls sideways. It opens at the present time.
+  useEffect(() => {
+    if (box.current) box.current.scrollLeft = box.current.scrollWidth
+  }, [])
   const [first] = shown
   if (!first) return null
   const [start, end] = [first.start, Math.max(now, at ?? 0)]
@@ -38,7 +44,14 @@ export function Timeline({ stays, at, now, onPick }: Props) {
     bars[to]?.focus()
   }
   return (
-    <div class="scroll timeline">
+    <div class="scroll timeline" ref={box}>
+      <svg class="lanes" aria-hidden="true" width={lane.label} height={height}>
+        {digests.map((digest) => (
+          <text key={digest} x={0} y={y(digest) + 17}>
+            {hex8(digest)}
+          </text>
+        ))}
+      </svg>
       {/* biome-ignore lint/a11y/useSemanticElements: a drawing has no fieldset */}
       <svg
         role="group"
@@ -49,18 +62,13 @@ export function Timeline({ stays, at, now, onPick }: Props) {
         onKeyDown={move}
       >
         <g>
-          {marksOf(start, end).map((time, i, marks) => (
+          {marksOf(start, end).map(({ time, text }, i, marks) => (
             <g key={time}>
               <line class="mark" x1={x(time)} x2={x(time)} y1={18} y2={height} />
               <text class="when" x={x(time)} y={12} text-anchor={i > 0 && i === marks.length - 1 ? 'middle' : 'start'}>
-                {dayText(time)}
+                {text}
               </text>
             </g>
-          ))}
-          {digests.map((digest) => (
-            <text key={digest} class="lane" x={0} y={y(digest) + 17}>
-              {short(digest)}
-            </text>
           ))}
         </g>
         {shown.map((stay, i) => (
@@ -106,7 +114,7 @@ function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) 
     <g
       role="button"
       tabindex={isCurrent ? 0 : -1}
-      aria-label={`${short(digest)}, ${whenText(move)}${until === undefined ? `, ${words.now}` : ''}`}
+      aria-label={`${hex8(digest)}, ${whenText(move)}${until === undefined ? `, ${words.now}` : ''}`}
       aria-pressed={isThen}
       onFocus={onFocus}
       onKeyDown={choose}
@@ -129,8 +137,11 @@ function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) 
   )
 }
 
-/** Times for at most five labels above the timeline. */
-function marksOf(start: number, end: number): number[] {
-  const step = (end - start) / 4
-  return step <= 0 ? [start] : [0, 1, 2, 3, 4].map((i) => start + i * step)
+/** At most five labels above the timeline: days, or hours of a short time. No label is repeated. */
+function marksOf(start: number, end: number): { time: number; text: string }[] {
+  const textOf = end - start < twoDays ? hourText : dayText
+  const marks = [0, 1, 2, 3, 4]
+    .map((i) => start + (i * (end - start)) / 4)
+    .map((time) => ({ time, text: textOf(time) }))
+  return marks.filter(({ text }, i) => text !== marks[i - 1]?.text)
 }
