@@ -104,6 +104,8 @@ const ofGroups = {
     'refusals.organisation',
     'refusals.place',
     'resolved_later.place',
+    'search_parts.scope',
+    'search_queue.organization',
     'vulnerability_changes.place',
   ],
   'an index or a total of rows that are removed before': [

@@ -100,6 +100,8 @@ import { migration as listOrders } from './0151-expand-list-orders.ts'
 import { migration as sessionGroupRoles } from './0152-expand-session-group-roles.ts'
 import { migration as emailDomains } from './0153-expand-email-domains.ts'
 import { migration as listEcosystems } from './0154-expand-list-ecosystems.ts'
+import { migration as search } from './0156-expand-search.ts'
+import { migration as searchFilled } from './0157-backfill-search.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -204,4 +206,6 @@ export const migrations: readonly Migration[] = [
   sessionGroupRoles,
   emailDomains,
   listEcosystems,
+  search,
+  searchFilled,
 ]

@@ -32,6 +32,8 @@ export type ListRules = {
   fields: Readonly<Record<string, Field>>
   /** Default order, in the form of `order_by`. Its field need not be one that requests can sort by. */
   defaultOrder: string
+  /** True if the list has only the default order. Then `order_by` must be empty. */
+  isFixed?: boolean
 }
 
 const defaultSize = 50
@@ -60,6 +62,7 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   if (request.pageSize < 0) throw invalid({ field: 'page_size', description: 'must not be negative' })
   if (request.skip < 0) throw invalid({ field: 'skip', description: 'must not be negative' })
   if (request.skip > maxSkip) throw invalid({ field: 'skip', description: `must be at most ${maxSkip}` })
+  if (rules.isFixed && request.orderBy !== '') throw invalid({ field: 'order_by', description: 'must be empty' })
   const order = readOrder(request.orderBy, rules)
   const binding = bindingOf([call.method.fullName, call.caller.uid, order.field, order.desc, filters])
   const token = readToken(request.pageToken, binding, call.app.cipher, Date.parse(call.now))

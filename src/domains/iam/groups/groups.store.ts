@@ -21,7 +21,17 @@ function fromRow({ verified, resourceLimits, ...row }: Row): Group {
 
 export type GroupFilter = { name: string }
 
-const groups = nodeTable({ table: 'groups', columns, ...namedNodes }, fromRow)
+const groups = nodeTable(
+  {
+    table: 'groups',
+    columns,
+    ...namedNodes,
+    search: { source: 'groups', found: ({ name }: Pick<Group, Sorted>) => [name] },
+  },
+  fromRow,
+)
+
+type Sorted = 'uid' | 'name' | 'createTime' | 'updateTime'
 
 export const { list: groupList, find: findGroup, byUid: groupsByUid, delete: deleteGroup } = groups
 

@@ -14,6 +14,8 @@ function fromRow({ relationship, ...row }: Row): Identity {
 /** `relationshipType` is a stored type of relationship. Empty for all types. */
 export type IdentityFilter = { name: string; relationshipType: string }
 
+type Found = Pick<Identity, 'uid' | 'name' | 'email' | 'createTime' | 'updateTime'>
+
 const identities = nodeTable(
   {
     table: 'identities',
@@ -21,6 +23,7 @@ const identities = nodeTable(
     sorted: ['name', 'create_time', 'update_time'],
     filters: { name: 'name', relationshipType: 'relationship_type' },
     unique: ['uid'],
+    search: { source: 'identities', found: ({ name, email }: Found) => [name, email] },
   },
   fromRow,
 )

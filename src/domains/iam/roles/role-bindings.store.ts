@@ -64,6 +64,8 @@ function knownOf(row: Row): typeof unknown {
 
 export type BindingFilter = { identity: string; group: string; role: string }
 
+type Found = Pick<RoleBinding, 'uid' | 'createTime' | 'updateTime' | 'accepted'>
+
 const bindings = nodeTable(
   {
     table: 'role_bindings',
@@ -72,6 +74,7 @@ const bindings = nodeTable(
     sorted: ['create_time', 'update_time'],
     filters: { identity: 'identity_uid', group: 'parent_uid', role: 'role_uid' },
     unique: ['parent_uid', 'identity_uid', 'role_uid'],
+    search: { source: 'bindings', found: ({ accepted }: Found) => [accepted] },
   },
   fromRow,
 )

@@ -52,10 +52,10 @@ export async function deleteRepo(call: Call, uid: string, insteadOfRules?: Reten
     await hideRepo(tx, call, removal)
     if (large) {
       await beginRemoval(tx, removal)
-      await store.forgetRepo(tx, repo)
+      await store.forgetRepo(tx, repo, id)
     } else {
       await removeAll(tx, app, removal)
-      await store.deleteRepo(tx, repo)
+      await store.deleteRepo(tx, repo, id)
     }
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: removal.deleteTime })

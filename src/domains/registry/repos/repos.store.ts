@@ -1,6 +1,7 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { servedUrl } from '#db/nodes.ts'
 import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
+import { queueForSearch } from '#db/search/search-queue.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { FollowMode } from '../repo-ref.model.ts'
@@ -129,6 +130,7 @@ export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
         ON CONFLICT (parent_uid, name) DO NOTHING`)
   if (inserted === 0) return false
   await addToLists(tx, kind, repo.uid, id, keysOf(repo))
+  await queueForSearch(tx, 'repos', id)
   return true
 }
 
@@ -141,14 +143,15 @@ export async function patchRepo(tx: Tx, before: Repo, after: Repo): Promise<void
   await moveInLists(tx, kind, before.uid, keysOf(before), keysOf(after))
 }
 
-export async function deleteRepo(tx: Tx, repo: Repo): Promise<void> {
+export async function deleteRepo(tx: Tx, repo: Repo, id: number): Promise<void> {
   await tx.run(sql`DELETE FROM repos WHERE uid = ${repo.uid}`)
-  await forgetRepo(tx, repo)
+  await forgetRepo(tx, repo, id)
 }
 
-/** Removes the repository from all lists. */
-export async function forgetRepo(tx: Tx, repo: Repo): Promise<void> {
+/** Removes the repository from all lists, and from the search. */
+export async function forgetRepo(tx: Tx, repo: Repo, id: number): Promise<void> {
   await removeFromLists(tx, kind, repo.uid, keysOf(repo))
+  await queueForSearch(tx, 'repos', id)
 }
 
 /** Readme of a repository. Empty if there is none. */

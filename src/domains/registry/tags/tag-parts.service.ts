@@ -147,6 +147,18 @@ export async function searchTags(
   return listedUpTo(call, page, { items: tags, total, last: matching.upTo, toSkip })
 }
 
+/** Matching tags of a repository after `last`, by name. Reads as many rows as one page of a search. */
+export async function findTagsWith(
+  reader: Reader,
+  repo: number,
+  filter: NameFilter,
+  wanted: Wanted,
+): Promise<FoundTags> {
+  return (
+    (await findByPart(reader, repo, filter, wanted)) ?? findByName(reader, repo, filter, { ...wanted, desc: false })
+  )
+}
+
 type InOrder = Wanted & { desc: boolean }
 
 async function findByName(reader: Reader, repo: number, filter: NameFilter, wanted: InOrder): Promise<FoundTags> {

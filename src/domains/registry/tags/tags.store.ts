@@ -11,9 +11,10 @@ import {
 } from '#db/listing.ts'
 import { countBeyond, type GreaterThan, listBeyond } from '#db/listing-beyond.ts'
 import { locking } from '#db/row-locks.ts'
+import { queueForSearch } from '#db/search/search-queue.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
-import { everyShape, shapeOf, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
+import { everyShape, shapeOf, shapes, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'
 
 export type Row = Omit<Tag, 'deprecated' | 'inactive' | 'bundles'> & {
   deprecated: number
@@ -193,6 +194,8 @@ export async function insertTag(tx: Tx, repo: TagRepo, tag: Tag): Promise<void> 
     RETURNING id`)
   const entry = { uid: tag.uid, id: row!.id, keys: keysOf(tag), scopes: scopeKeysOfLeaf(tag.uid) }
   await addToScopes(tx, kindOf(shape), [entry])
+  // The search does not find tags of referrers.
+  if ((shape & shapes.referrers) === 0) await queueForSearch(tx, 'tags', row!.id)
 }
 
 export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {

@@ -76,6 +76,7 @@ export async function completeList(
   now: string,
 ): Promise<void> {
   if (isNew && (await store.completeList(tx, listNo))) {
+    await store.queueNames(tx, listNo, organization)
     await store.setPayer(tx, listNo, { payer: organization, bytes, charged: bytes })
     await countBytes(tx, organization, bytes)
     return queueMatches(tx, [{ kind: 'list', organization, item: String(listNo) }], now)
@@ -83,6 +84,7 @@ export async function completeList(
   // The list was complete before, unless the cleanup deleted the list a moment ago.
   const list = await store.findListByNo(tx, listNo)
   if (list?.state !== listStates.complete) throw new Error(`package list ${listNo} was deleted in the meantime`)
+  await store.queueNames(tx, listNo, organization)
 }
 
 /**

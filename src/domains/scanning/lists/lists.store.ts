@@ -1,4 +1,5 @@
 import { countRows, insertsOf } from '#db/bulk.ts'
+import { queueForSearch } from '#db/search/search-queue.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Step } from '#lib/lists/paging.ts'
@@ -76,6 +77,11 @@ export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
   const changed = await tx.run(sql`
     UPDATE component_lists SET state = ${listStates.complete} WHERE id = ${listNo} AND state = ${listStates.building}`)
   return changed === 1
+}
+
+/** Queues the package names of a list for the search in an organization. */
+export async function queueNames(tx: Tx, listNo: number, organization: string): Promise<void> {
+  await queueForSearch(tx, 'lists', listNo, organization)
 }
 
 /**
