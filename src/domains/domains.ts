@@ -10,6 +10,7 @@ import { ping } from '#domains/ping/domain.ts'
 import { policy } from '#domains/policy/domain.ts'
 import { registry } from '#domains/registry/domain.ts'
 import { scanning } from '#domains/scanning/domain.ts'
+import { search } from '#domains/search/domain.ts'
 
 /** Every domain, the lowest layer first: a domain imports only domains before it. A new domain is one line here. */
 export const domains: readonly Domain[] = [
@@ -23,5 +24,6 @@ export const domains: readonly Domain[] = [
   policy,
   mirrors,
   libraries,
+  search,
   ping,
 ]

@@ -176,6 +176,7 @@ function listings(): [Listing, least: number][] {
     [{ path: `${image}/statements`, member: 'statements' }, 6],
     [own('vulnerableImages', 'images', 'vulnerability=CVE-2026-1'), 3],
     [own('imagesWithPackage', 'images', 'name=zlib'), 3],
+    [own('search', 'results', 'query=v'), 3],
   ]
 }
 

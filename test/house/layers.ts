@@ -69,6 +69,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   policy: ['retention', 'digests', 'views', 'pull-rules', 'gates'],
   mirrors: ['follows', 'copies'],
   libraries: [],
+  search: [],
   ping: [],
 }
 

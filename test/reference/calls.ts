@@ -3,6 +3,7 @@
 
 import type { Json } from '../support/pinfold.ts'
 import { accessCalls } from './access-calls.ts'
+import { foundCalls } from './found-calls.ts'
 import { gateCalls } from './gate-calls.ts'
 import { retentionCalls } from './retention-calls.ts'
 import { signerCalls } from './signer-calls.ts'
@@ -476,16 +477,7 @@ export const reads: readonly Call[] = [
     'risk',
   ],
   ...signerCalls,
-  ['control.scanning.v1.ScannedImagesService/ListVulnerableImages', { vulnerability: 'CVE-2026-1234' }],
-  [
-    'control.scanning.v1.ScannedImagesService/ListImagesWithPackage',
-    { name: 'openssl', ecosystem: 'Alpine', versionRange: '>=1.1.1,<1.1.2', pageSize: 1 },
-  ],
-  ['control.scanning.v1.ScannedImagesService/ListImagePackages', { repoUid: '$app', digest: '$digest', pageSize: 2 }],
-  [
-    'control.scanning.v1.ScannedImagesService/CompareImages',
-    { repoUid: '$app', digest: '$digest', baseDigest: '$older' },
-  ],
+  ...foundCalls,
   ['registry.Registry/ListManifestMetadata', { repoId: '$app' }],
   ['registry.Registry/GetManifestDigestCount', { parentId: '$org' }],
   ['registry.Registry/GetPackageVersionMetadata', { package: 'go' }],

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '#db/sql.ts'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
+import { indexNames } from '#domains/search/index-names.job.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
 import { runDuty } from '../support/background-jobs.ts'
@@ -167,6 +168,7 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
         await registry.point(response.uid ?? response.id, receiver.url)
       // There is a log then that can get another key.
       if (/LedgersService\/ResumeLedgerLogs/.test(method)) await runDuty(registry.app, sequenceLedgers)
+      if (/ReposService\/CreateRepo/.test(method)) await runDuty(registry.app, indexNames)
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
