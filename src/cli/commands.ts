@@ -41,6 +41,7 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   sessions: async () => (await import('./iam/sessions.ts')).sessions,
   'images list': async () => (await import('./registry/images.ts')).imagesList,
   'iam explain': async () => (await import('./iam/explain.ts')).formerExplain,
+  search: async () => (await import('./registry/search.ts')).search,
   repos: async () => (await import('./registry/repos.ts')).repos,
   mirrors: async () => (await import('./registry/repos-follow.ts')).mirrorCommands,
   'repos delete': async () => (await import('./registry/images-delete.ts')).imagesDelete,

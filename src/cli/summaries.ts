@@ -3,7 +3,7 @@
 /** Headings of the help of `pinfold`, with the commands below each. */
 export const headings: Readonly<Record<string, readonly string[]>> = {
   'Start:': ['login', 'logout', 'whoami', 'status', 'docker', 'tokens', 'config'],
-  'Images:': ['repos', 'tags', 'images', 'packages', 'vulnerabilities', 'mirrors'],
+  'Images:': ['search', 'repos', 'tags', 'images', 'packages', 'vulnerabilities', 'mirrors'],
   'Rules:': ['policies', 'holds', 'quarantine'],
   'Access:': [
     'orgs',
@@ -50,6 +50,7 @@ export const summaries = {
   'config validate': 'Check the configuration file, and list its errors',
   'config reset': 'Remove all defaults',
 
+  search: 'Search for anything by a part of its name',
   repos: 'Repositories of images',
   'repos list': 'List repositories',
   'repos create': 'Create a repository; a push to its path creates it too',
