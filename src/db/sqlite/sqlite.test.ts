@@ -175,13 +175,18 @@ test('rejects every transaction of a batch whose commit fails, and continues to 
   await db.tx((tx) =>
     tx.run(raw('CREATE TABLE late (item TEXT REFERENCES items DEFERRABLE INITIALLY DEFERRED) STRICT')),
   )
-  const bad = db.tx((tx) => tx.run(sql`INSERT INTO late (item) VALUES ('nowhere')`))
-  const good = insert(db, 'a')
-  await Promise.allSettled([bad, good])
-  await assert.rejects(bad, /FOREIGN KEY/)
-  await assert.rejects(good, /FOREIGN KEY/)
-  await insert(db, 'b')
-  assert.equal(await count(db), 1)
+  // On a busy machine, the second transaction can be in a batch of its own. Then both are tried again.
+  for (let stored = 0; ; stored++) {
+    const bad = db.tx((tx) => tx.run(sql`INSERT INTO late (item) VALUES ('nowhere')`))
+    const good = insert(db, 'a')
+    const [, { status }] = await Promise.allSettled([bad, good])
+    await assert.rejects(bad, /FOREIGN KEY/)
+    if (status === 'fulfilled' && stored < 100) continue
+    await assert.rejects(good, /FOREIGN KEY/)
+    await insert(db, 'b')
+    assert.equal(await count(db), stored + 1)
+    break
+  }
 })
 
 test('reports a full disk as unavailable, and works again afterwards', async () => {
