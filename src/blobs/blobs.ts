@@ -68,8 +68,8 @@ export type CheckpointStore = {
   read(name: string, signal?: AbortSignal): Promise<StoredCheckpoint | undefined>
   /**
    * Replaces the text if its version is `expected`. `undefined` means that the text must not exist yet. Returns the new version
-   * once the text is durable. Returns `undefined` if the version differs. If several writers have the same `expected`, only one
-   * succeeds.
+   * once the text is durable. Returns `undefined` if the version differs, or if another writer has already replaced the new text.
+   * If several writers have the same `expected`, at most one succeeds.
    */
   write(name: string, text: string, expected: string | undefined, signal?: AbortSignal): Promise<string | undefined>
   /** Lists the names of all texts. */

@@ -46,7 +46,7 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
         await link(draft, join(logFolder, String(number)))
         await syncPath(logFolder)
         const [highest, ...others] = await numbersIn(logFolder)
-        // A later writer had already written this number and deleted it. So the text of this writer is outdated.
+        // A later writer has replaced this text, or had already written this number and deleted it. So this text is outdated.
         if (highest !== number) {
           await rm(join(logFolder, String(number)), { force: true })
           return undefined
