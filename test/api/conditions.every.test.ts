@@ -113,7 +113,7 @@ const lasting: Record<string, string> = {
   Follow: 'repoUid upstreamUid path mode tags interval staleFor platforms',
   GateException: 'actor revokeTime revokedBy',
   Group: 'resourceLimits status',
-  GroupInvite: 'role role.uid role.name role.description role.capabilities expirationTime keyId',
+  GroupInvite: 'role role.uid role.name role.description role.capabilities expirationTime link keyId',
   Hold: 'actor releaseTime releasedBy',
   Identity: 'email emailUnverified',
   PullRuleException: 'actor revokeTime revokedBy',
