@@ -9,6 +9,7 @@ import { ident, join, list, sql, type Tx, type Value } from '#db/sql.ts'
 import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { mostAtOnce } from '#domains/registry/repos/removals.model.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
+import { indexNames } from '#domains/search/index-names.job.ts'
 import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { copyOfSqlite } from '../support/migrated.ts'
@@ -141,6 +142,8 @@ async function leftAfter(repo: Repo, remove: () => Promise<void>): Promise<strin
   }
   for (const one of all) assert.notEqual(await countOf(one, repo), 0, `${one.table.name} has no row`)
   await remove()
+  // The search index removes its rows later.
+  await runDuty(registry.app, indexNames)
   const left: string[] = []
   for (const one of all) if ((await countOf(one, repo)) > 0) left.push(`${one.table.name}.${one.column}`)
   return left.sort()
