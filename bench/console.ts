@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Page } from 'playwright-core'
 import { indexTags } from '#domains/registry/tags/index-tags.job.ts'
-import { runDuty } from '../test/support/background-jobs.ts'
+import { runJob } from '../test/support/background-jobs.ts'
 import { launchChromium, openPage } from '../test/support/chromium.ts'
 import { startPinfold } from '../test/support/pinfold.ts'
 import { seedTags } from './seed-tags.ts'
@@ -31,7 +31,7 @@ if (!existsSync(join(data, 'pinfold.db'))) {
   console.log(`${values.tags} tags in ${Math.round((performance.now() - began) / 1000)} s`)
 }
 await using pinfold = await startPinfold({ data })
-await runDuty(pinfold.app, indexTags)
+await runJob(pinfold.app, indexTags)
 const tags = Number((await pinfold.operator.get('/registry/v2/tags?pageSize=1')).body.totalCount)
 
 const watched = { complaints: [], foreign: [] }

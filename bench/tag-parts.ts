@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { type Db, raw, sql } from '#db/sql.ts'
 import { indexTags } from '#domains/registry/tags/index-tags.job.ts'
-import { runDuty } from '../test/support/background-jobs.ts'
+import { runJob } from '../test/support/background-jobs.ts'
 import { startPinfold } from '../test/support/pinfold.ts'
 
 const { values } = parseArgs({
@@ -73,7 +73,7 @@ const before = await bytesNow()
 const loop = monitorEventLoopDelay({ resolution: 5 })
 loop.enable()
 const began = performance.now()
-await runDuty({ ...app, db: timed }, indexTags)
+await runJob({ ...app, db: timed }, indexTags)
 const seconds = (performance.now() - began) / 1000
 loop.disable()
 const ranks = (times: readonly number[]): string => {

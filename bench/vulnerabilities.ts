@@ -24,7 +24,7 @@ import { signAccessToken } from '#issuer/sign-token.ts'
 import { startServer } from '../src/api/server.ts'
 import { createApp } from '../src/create-app.ts'
 import { startWorkers } from '../src/workers.ts'
-import { runDuty } from '../test/support/background-jobs.ts'
+import { runJob } from '../test/support/background-jobs.ts'
 import { pushLayers } from '../test/support/images.ts'
 import { clientOf } from '../test/support/pinfold.ts'
 import { registryClient } from '../test/support/registry.ts'
@@ -243,7 +243,7 @@ console.log(
   `${pulls.all} pulls of an image that nobody had read, ${pulls.refused.length} refused ${[...new Set(pulls.refused)]}`,
 )
 missed += pulls.refused.length
-await runDuty(app, readImages)
+await runJob(app, readImages)
 await untilMatched()
 const { read } = app.blobs
 let reads = 0

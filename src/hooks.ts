@@ -32,7 +32,7 @@ export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
     mayAssignTag: of('mayAssignTag'),
     mayDeleteTag: of('mayDeleteTag'),
     tagAssigning: of('tagAssigning'),
-    tagLeft: of('tagLeft'),
+    tagUnassigned: of('tagUnassigned'),
     mayDelete: of('mayDelete'),
     manifestDeleted: of('manifestDeleted'),
     sourceChanging: of('sourceChanging'),

@@ -18,7 +18,7 @@ const terminal: Terminal = {
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   preferred: async () => (await import('./cli/framework/preferences.ts')).preferredOptions(process.env),
-  untilAsked: () =>
+  untilSignaled: () =>
     new Promise((resolve) => {
       // Signals may arrive twice: npm forwards a Ctrl-C that the terminal has already sent.
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())

@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type TrashDepth, trashDepth } from '#domains/registry/blobs/locations.store.ts'
 import { operations, results } from './blobs/operations.ts'
-import { alone, atOnce, inCommon, type NodeView } from './common-figures.ts'
 import { type Db, retriedCommands, retryReasons } from './db/sql.ts'
 import { attemptResults } from './domains/events/delivery/deliveries.model.ts'
 import { type DepthState, oldestUnrouted, type QueueDepth, readDepth } from './domains/events/delivery/depth.store.ts'
@@ -12,6 +11,7 @@ import { type Counted, labelled, openMetricsRegistry, type Shown, type Timed, ty
 import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
 import { ociCodes } from './oci/errors.ts'
+import { alone, atOnce, inCommon, type NodeView } from './shared-metrics.ts'
 import { automatic, neededSources, withNeeded } from './sources/definitions.ts'
 
 /** Metrics of `/metrics`. Label values come from fixed sets, and never contain names, uids or other data of users. */

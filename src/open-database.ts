@@ -6,7 +6,7 @@ import { opensRows } from './db/encrypted-rows.ts'
 import { keepFact, readFact } from './db/facts.ts'
 import { breakingChange, hasTable, type MigrateOptions, migrate, schemaState } from './db/migrate.ts'
 import { migrationIds, phaseOf } from './db/migration-ids.ts'
-import { livingNode, type NodeBeat, nodeBeats, type SeenNode, startedSince } from './db/nodes.ts'
+import { liveNode, type NodeBeat, type NodeRow, nodeBeats, startedSince } from './db/nodes.ts'
 import { checkPooler, openDb, openDirect } from './db/open.ts'
 import type { Db, Tx } from './db/sql.ts'
 import {
@@ -38,7 +38,7 @@ export class NotServedYet extends Error {
  */
 export class ServerRunning extends Error {
   override name = 'ServerRunning'
-  constructor({ version, url }: SeenNode, does: 'runs' | 'has started', change?: string) {
+  constructor({ version, url }: NodeRow, does: 'runs' | 'has started', change?: string) {
     super(
       change === undefined
         ? `the database was not migrated, because a server of version ${version} ${does} as ${url}; stop it first`
@@ -80,7 +80,7 @@ async function migrateAll(
 ): Promise<string[]> {
   const { migrations } = await import('./db/migrations/all.ts')
   const apply = async (finish: boolean): Promise<string[]> => {
-    const mayBreak = target.shared && (await requireNobody(target, config, finish))
+    const mayBreak = target.shared && (await requireNoServers(target, config, finish))
     return migrate(target, migrations, { finish, ...(mayBreak && { mayBreak }), ...(progress && { progress }) })
   }
   try {
@@ -104,7 +104,7 @@ async function requireCurrent(db: Db): Promise<void> {
  * Throws if the missing migrations would break running servers. Returns a function that repeats the check in the transaction of
  * such a change, for servers that have started since. Servers that start later wait until they see the change.
  */
-export async function requireNobody(
+export async function requireNoServers(
   db: Db,
   { leaseMs }: Pick<Config, 'leaseMs'>,
   finish: boolean,
@@ -114,9 +114,9 @@ export async function requireNobody(
   const isWatched = (finish || isBreaking) && (await hasTable(db, 'nodes'))
   // Heartbeats are read before the check. So a server that starts during the check counts as started since.
   const still = isWatched ? await nodeBeats(db) : new Map<string, NodeBeat>()
-  const other = isWatched && finish && (await livingNode(db, isOther, leaseMs))
+  const other = isWatched && finish && (await liveNode(db, isOther, leaseMs))
   if (other) throw new ServerRunning(other, 'runs')
-  const alive = isWatched && isBreaking && (await livingNode(db, () => true, leaseMs))
+  const alive = isWatched && isBreaking && (await liveNode(db, () => true, leaseMs))
   // Another process may have applied the change meanwhile.
   const change = alive ? await breaking() : undefined
   if (alive && change !== undefined) throw new ServerRunning(alive, 'runs', change)
@@ -128,7 +128,7 @@ export async function requireNobody(
   }
 }
 
-const isOther = (node: SeenNode): boolean => node.version !== version
+const isOther = (node: NodeRow): boolean => node.version !== version
 
 /** Opens an existing database for commands that need one. Creates nothing, and changes nothing. */
 export async function openExisting(config: Config): Promise<OpenDatabase> {

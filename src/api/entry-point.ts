@@ -9,7 +9,7 @@ import type { Cause } from '#lib/cause.ts'
 import { unimplemented } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import { longTurns } from '#lib/scheduling/long-turns.ts'
-import { isPlain, runAsWished } from './conditions/conditional.ts'
+import { isPlain, runWithConditions } from './conditions/conditional.ts'
 import { buildSubjects, type Subjects } from './conditions/subjects.ts'
 import { type Rendered, renderError, toAppError } from './errors.ts'
 import { type Endpoint, scopeOf } from './methods.ts'
@@ -72,7 +72,7 @@ export async function invoke(
   const run = (within: App, one: Endpoint, message: Message): Promise<Message> => {
     return (one.handler as Handler)(new RequestCall({ ...api, app: within }, one, arrival), message as never)
   }
-  return runAsWished({ app, subjects, endpoint, caller, request, signal, run }, wishes)
+  return runWithConditions({ app, subjects, endpoint, caller, request, signal, run }, wishes)
 }
 
 /** Entity tag of a response, in quotes as for HTTP. Undefined if the response is not a resource. */

@@ -117,7 +117,7 @@ class RefusedStream extends Arrival {
     endWithStatus(this.#stream, status)
   }
 
-  protected override whenGone(listener: () => void): void {
+  protected override onDisconnect(listener: () => void): void {
     this.#stream.once('close', listener)
   }
 

@@ -148,7 +148,7 @@ class GrpcArrival extends Arrival {
     if (this.settle(rendered.code)) answer(statusOf(rendered, this.requestId))
   }
 
-  protected override whenGone(listener: () => void): void {
+  protected override onDisconnect(listener: () => void): void {
     const { call } = this.#input
     if (call.cancelled) listener()
     else call.once('cancelled', listener)

@@ -33,7 +33,7 @@ export async function openBlobs(setting: string, data: string, s3: S3Options): P
       const { openBucket } = await import('./s3/store.ts')
       return await openBucket(parseBucket(setting), s3)
     }
-    await mkdir(name, { recursive: setting === '', mode: 0o700 }).catch(unlessThere)
+    await mkdir(name, { recursive: setting === '', mode: 0o700 }).catch(ignoreExisting)
     const blobs = await openDisk(name)
     await (await blobs.begin(0, '')).discard()
     return blobs
@@ -53,6 +53,6 @@ const reasons: Record<string, string> = {
   EROFS: 'its file system is read-only',
 }
 
-function unlessThere(error: NodeJS.ErrnoException): void {
+function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }

@@ -24,7 +24,7 @@ export type Verdict = 'vulnerable' | 'clear' | 'unknown'
  * ecosystem. Without an order, versions cannot be compared.
  */
 export function verdictOf(installed: Installed, statement: Statement, order: VersionOrder | undefined): Verdict {
-  const version = versionMeant(installed, statement)
+  const version = versionToCompare(installed, statement)
   if (version === undefined || statement.state === 'fixed' || statement.state === 'not_affected') return 'clear'
   const covered = coveredBy(version, statement, order)
   const inStream = isInStream(installed, statement)
@@ -34,7 +34,7 @@ export function verdictOf(installed: Installed, statement: Statement, order: Ver
 
 /** True if a statement says that the installed version is not affected, is fixed, or is later than the fix. */
 export function isCleared(installed: Installed, statement: Statement, order: VersionOrder | undefined): boolean {
-  const version = versionMeant(installed, statement)
+  const version = versionToCompare(installed, statement)
   if (version === undefined || isInStream(installed, statement) !== 'yes') return false
   if (statement.state === 'fixed' || statement.state === 'not_affected')
     return coveredBy(version, statement, order) === 'yes'
@@ -44,7 +44,7 @@ export function isCleared(installed: Installed, statement: Statement, order: Ver
 
 /** Versions with a fix, the lowest first. Empty if the statement names no fix. */
 export function fixesFor(installed: Installed, statement: Statement, order: VersionOrder | undefined): string[] {
-  const version = versionMeant(installed, statement)
+  const version = versionToCompare(installed, statement)
   return version === undefined || !order ? [] : fixesAbove(version, statement.ranges, order)
 }
 
@@ -52,7 +52,7 @@ export function fixesFor(installed: Installed, statement: Statement, order: Vers
  * Version to compare. Undefined if the statement is about another package. A statement about a source package applies to all
  * packages that were built from it.
  */
-function versionMeant(installed: Installed, { name, qualifiers }: Statement): string | undefined {
+function versionToCompare(installed: Installed, { name, qualifiers }: Statement): string | undefined {
   const { arch } = archAndModule(installed.arch)
   if (qualifiers.arch !== undefined && qualifiers.arch !== '' && qualifiers.arch !== arch) return undefined
   if (name === installed.origin) return installed.originVersion

@@ -36,7 +36,7 @@ const maxText = 512
  * Canonical form of a package URL for the database. Undefined if the text is too long, or if reading it again gives another
  * pattern. An empty text stands for all packages.
  */
-export function keptPattern(url: string): string | undefined {
+export function canonicalPattern(url: string): string | undefined {
   const pattern = patternOf(url)
   if (!pattern) return undefined
   const text = patternText(pattern)
@@ -56,7 +56,7 @@ export function isMeant(
 }
 
 /** Names under which a matching package may be stored. */
-export const namesMeant = ({ kind, name }: PackagePattern): string[] => (kind === 'golang' ? goNamesOf(name) : [name])
+export const namesMatched = ({ kind, name }: PackagePattern): string[] => (kind === 'golang' ? goNamesOf(name) : [name])
 
 const isSameName = (kind: PackageKind, one: string, other: string): boolean =>
   one === other || (kind === 'golang' && one.toLowerCase() === other.toLowerCase())

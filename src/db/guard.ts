@@ -1,13 +1,13 @@
 // Common rules of transactions on both engines, such as that a failed statement always ends the transaction.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Meeting, Sql, Tx } from './sql.ts'
+import type { ProcessLock, Sql, Tx } from './sql.ts'
 
 /** Functions of the engine that a Tx calls. */
 export type Steps = {
   all<T>(query: Sql): Promise<T[]>
   run(query: Sql): Promise<number>
   /** Enters a lock of this process. May throw, which ends the transaction. Undefined if the engine has no such locks. */
-  meet?(meeting: Meeting): void
+  meet?(meeting: ProcessLock): void
   /** Called before each statement. If it returns a promise, the statement waits for it. */
   pause?(): Promise<void> | undefined
 }
@@ -60,7 +60,7 @@ export function createGuard(engine: Tx['engine']): Guard {
   }
 }
 
-function nobodyMeets(_meeting: Meeting): void {}
+function noLock(_meeting: ProcessLock): void {}
 
 type State = { open: boolean; failed: boolean; stepError: unknown; after: (() => void)[] }
 
@@ -83,7 +83,7 @@ function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): T
     all: <T>(query: Sql) => step(steps.all<T>, query),
     get: async <T>(query: Sql) => (await step(steps.all<T>, query))[0],
     run: (query) => step(steps.run, query),
-    meet: (meeting) => step(steps.meet ?? nobodyMeets, meeting),
+    meet: (meeting) => step(steps.meet ?? noLock, meeting),
     after: (callback) => void state.after.push(callback),
   }
 }

@@ -88,7 +88,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   const listUnannounced: Taken[] = []
 
   const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
-  const isGone = (id: string) => id !== node && nodes.stoodStill(id, '', seen.get(id)?.beat ?? -1)
+  const isGone = (id: string) => id !== node && nodes.hasStalled(id, '', seen.get(id)?.beat ?? -1)
   const others = () => [...seen.keys()].filter((id) => id !== node && !isGone(id))
 
   function leaseOf(name: string, fence: number, tx: Db['tx']): Lease {
@@ -124,10 +124,10 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
     async look() {
       await beat()
       seen = await quick.tx(nodeBeats, rowLocks)
-      for (const [id, { beat: number }] of seen) nodes.stoodStill(id, '', number)
+      for (const [id, { beat: number }] of seen) nodes.hasStalled(id, '', number)
       skew.compare(others().map((id) => seen.get(id)!.offsetMs))
       const isFree = ({ name, owner, beat: number }: Owned) =>
-        owner === '' || owner === node || owners.stoodStill(name, owner, number)
+        owner === '' || owner === node || owners.hasStalled(name, owner, number)
       for (const row of (await quick.tx((tx) => rowsOf(tx, names), rowLocks)).filter(isFree)) {
         const { name } = row
         if (held.has(name) || signal.aborted) continue

@@ -34,11 +34,11 @@ export async function deleteSilentNodes(tx: Tx, before: string): Promise<number>
   return tx.run(sql`DELETE FROM nodes WHERE beat_time < ${before}`)
 }
 
-export type SeenNode = { id: string; url: string; version: string; beat: number }
+export type NodeRow = { id: string; url: string; version: string; beat: number }
 
 /** Servers with a row. Some of them may no longer be running. */
-export function listNodes(reader: Reader): Promise<SeenNode[]> {
-  return reader.all<SeenNode>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
+export function listNodes(reader: Reader): Promise<NodeRow[]> {
+  return reader.all<NodeRow>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
 }
 
 /** URL for clients, from the server with the latest heartbeat. Empty if there is none. */
@@ -52,11 +52,11 @@ export async function servedUrl(reader: Reader): Promise<string> {
  * First running server that `concerns` selects. Waits for a heartbeat, since a killed server keeps its row. Returns `undefined`
  * after `leaseMs` without a heartbeat of any of them.
  */
-export async function livingNode(
+export async function liveNode(
   db: Reader,
-  concerns: (node: SeenNode) => boolean,
+  concerns: (node: NodeRow) => boolean,
   leaseMs: number,
-): Promise<SeenNode | undefined> {
+): Promise<NodeRow | undefined> {
   const first = new Map((await listNodes(db)).filter(concerns).map((node) => [node.id, node.beat]))
   const pauseMs = Math.max(10, leaseMs / 16)
   for (let waited = 0; first.size > 0 && waited <= leaseMs; waited += pauseMs) {
@@ -78,8 +78,8 @@ export async function livingNode(
 export async function startedSince(
   tx: Tx,
   still: ReadonlyMap<string, NodeBeat>,
-  concerns: (node: SeenNode) => boolean,
-): Promise<SeenNode | undefined> {
+  concerns: (node: NodeRow) => boolean,
+): Promise<NodeRow | undefined> {
   // A SQLite database needs no lock here, since only one server can open its file.
   if (tx.engine === 'sqlite') return undefined
   await tx.run(sql`LOCK TABLE nodes IN EXCLUSIVE MODE`)

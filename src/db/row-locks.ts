@@ -1,6 +1,6 @@
 // Locks on single rows, for transactions with the isolation `rowLocks`. Such transactions first lock the rows that must not
 // change meanwhile.
-import { type Meeting, raw, type Sql, type Tx } from './sql.ts'
+import { type ProcessLock, raw, type Sql, type Tx } from './sql.ts'
 
 /**
  * `shared`: several transactions can have the lock, and none can delete the row or change its key. `alone`: one transaction at a
@@ -26,7 +26,7 @@ export function locking(tx: Tx, lock: RowLock): Sql {
 const mostAt = { shared: 5, alone: 2, deleting: 2 } as const
 
 /** Lock of this process for transactions that lock the row or rows called `name`. */
-export function meetingAt(name: string, lock: RowLock): Meeting {
+export function processLockOf(name: string, lock: RowLock): ProcessLock {
   return { name: lock === 'shared' ? `${name} shared` : name, most: mostAt[lock] }
 }
 
@@ -34,6 +34,6 @@ export function meetingAt(name: string, lock: RowLock): Meeting {
  * Enters the lock of this process before rows are locked. While a transaction waits here, other transactions can use its
  * connection.
  */
-export function meetAt(tx: Tx, name: string, lock: RowLock): Promise<void> {
-  return tx.meet(meetingAt(name, lock))
+export function enterProcessLock(tx: Tx, name: string, lock: RowLock): Promise<void> {
+  return tx.meet(processLockOf(name, lock))
 }

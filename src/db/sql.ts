@@ -41,7 +41,7 @@ export type Tx = Reader & {
    * `most` of them run at once. The others release their connection, and run again when it is their turn. Rejects with
    * UNAVAILABLE if too many wait. Does nothing on SQLite, which has one writer at a time.
    */
-  meet(meeting: Meeting): Promise<void>
+  meet(meeting: ProcessLock): Promise<void>
   /**
    * Calls `callback` if this transaction succeeds. On PostgreSQL, that is after the commit. On SQLite, it is before the commit,
    * so a transaction that the callback starts shares the commit. The callback must not throw.
@@ -67,11 +67,11 @@ export type TxOptions = {
   /** With `none`, statements have no time limit, for migrations and for reading whole tables. */
   timeLimit?: 'none'
   /** Lock of this process, as for `Tx.meet`. The transaction enters it before it begins. */
-  meets?: Meeting
+  meets?: ProcessLock
 }
 
 /** Lock of this process: its name, and the maximum number of transactions that may have it at once. */
-export type Meeting = { name: string; most: number }
+export type ProcessLock = { name: string; most: number }
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'

@@ -140,7 +140,7 @@ export abstract class Arrival {
   /** Responds with an error. Does nothing if the request already has a response. */
   protected abstract refuse(error: unknown): void | Promise<void>
   /** Calls `listener` when the client disconnects. Calls it at once if the client has already disconnected. */
-  protected abstract whenGone(listener: () => void): void
+  protected abstract onDisconnect(listener: () => void): void
   /** Error for a request that has reached its deadline. */
   protected late(): AppError {
     return new AppError(
@@ -166,7 +166,7 @@ export abstract class Arrival {
     if (!this.#abort) {
       const abort = new AbortController()
       this.#abort = abort
-      this.whenGone(() => abort.abort(gone()))
+      this.onDisconnect(() => abort.abort(gone()))
     }
     return this.#abort.signal
   }
@@ -219,7 +219,7 @@ export abstract class Arrival {
    * Charges the rest of this event loop turn to the request. Otherwise, the time of a socket callback would be charged to another
    * request.
    */
-  chargeFromHere(): void {
+  chargeTurn(): void {
     this.edge.app.threadTime.run(this.#spending, nothing)
   }
 

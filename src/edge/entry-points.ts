@@ -182,7 +182,7 @@ export class HttpArrival extends Arrival {
     }
   }
 
-  protected override whenGone(listener: () => void): void {
+  protected override onDisconnect(listener: () => void): void {
     if (this.res.destroyed) listener()
     else this.res.once('close', listener)
   }

@@ -10,9 +10,9 @@ const chunk = Buffer.alloc(32 * 1024, 'x')
 const limit = 1024 * 1024
 
 /** A request whose body arrives when the test sends it. */
-function arrive(chargeFromHere = () => {}, holdBody: (chunk: Buffer) => void = () => {}) {
+function arrive(chargeTurn = () => {}, holdBody: (chunk: Buffer) => void = () => {}) {
   const req = Object.assign(new EventEmitter(), { headers: {}, destroyed: false })
-  const body = readBody({ req, chargeFromHere, holdBody, releaseBody() {} } as unknown as HttpArrival, limit)
+  const body = readBody({ req, chargeTurn, holdBody, releaseBody() {} } as unknown as HttpArrival, limit)
   return { body, come: () => void req.emit('data', chunk), end: () => void req.emit('end') }
 }
 

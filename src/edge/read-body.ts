@@ -45,7 +45,7 @@ function piecesOf(arrival: HttpArrival, limit: number): Promise<Pieces> {
       reject(error)
     }
     req.on('data', (chunk: Buffer) => {
-      arrival.chargeFromHere()
+      arrival.chargeTurn()
       if (isRefused) return
       length += chunk.length
       if (length > limit) return refuse(tooLarge(limit))

@@ -4,7 +4,7 @@ import type { App } from '#app.ts'
 import { isUid } from '#lib/uid.ts'
 import { toolsPath } from './discovery.ts'
 import { OAuthRefusal } from './oauth-words.ts'
-import { checkWish, type TokenWish } from './people/tokens.ts'
+import { checkRequest, type RequestedToken } from './people/tokens.ts'
 
 /** Client ID of all programs. A server with a compatibility profile also accepts a client ID with the vendor's name. */
 export const ownClient = 'pinfold'
@@ -34,11 +34,11 @@ export const scopeWords = ['openid', 'profile', 'email', 'offline_access']
  * Tokens that a program requests. `scope` selects whether it gets an ID token and a refresh token in addition to the access
  * token.
  */
-export type ClientWish = TokenWish & { words: readonly string[] }
+export type ClientRequest = RequestedToken & { words: readonly string[] }
 
 /** Reads which tokens a program requests, from an authorization, device authorization or refresh request. Throws OAuthRefusal or
  * INVALID_ARGUMENT for invalid values. */
-export function readWish(issuer: string, form: URLSearchParams): ClientWish {
+export function readClientRequest(issuer: string, form: URLSearchParams): ClientRequest {
   const scope = (form.get('scope') ?? '').split(' ').filter((one) => one !== '')
   const wish = {
     audiences: audiencesOf(issuer, form),
@@ -49,10 +49,10 @@ export function readWish(issuer: string, form: URLSearchParams): ClientWish {
   if (!wish.scopes.every(isUid)) {
     throw new OAuthRefusal('invalid_scope', `scope can have only ${scopeWords.join(', ')} and uids of groups`)
   }
-  checkWish(issuer, wish)
+  checkRequest(issuer, wish)
   return wish
 }
 
-export function wantsRefresh({ words }: ClientWish): boolean {
+export function wantsRefresh({ words }: ClientRequest): boolean {
   return words.includes('offline_access')
 }

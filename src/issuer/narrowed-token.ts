@@ -4,7 +4,7 @@ import { invalid } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { type CallerSession, signAccessToken, type TokenInput } from './access-token.ts'
 import type { Keyring } from './keyring.ts'
-import { narrow, narrowBriefly, ScopeOutOfReach } from './narrowing.ts'
+import { narrow, narrowCompactly, ScopeOutOfReach } from './narrowing.ts'
 import { tooLongNames } from './outside-token.ts'
 
 /** Longest access token, in characters. Some servers and proxies refuse slightly longer headers. */
@@ -44,9 +44,9 @@ export async function signNarrowed(
   const signed = listing.size <= maxListed ? await sign(listing) : ''
   // If the token is too long, a shorter form is signed. Other users can add many bindings, and an identity must still get a token.
   if (signed !== '' && signed.length <= maxIssuedLength) return signed
-  const brief = await sign(narrowBriefly(subject, grants, asked, kept))
+  const brief = await sign(narrowCompactly(subject, grants, asked, kept))
   if (brief.length <= maxIssuedLength) return brief
-  const least = await sign(narrowBriefly(subject, grants, [], kept))
+  const least = await sign(narrowCompactly(subject, grants, [], kept))
   if (least.length > maxIssuedLength) throw tooLongNames()
   throw invalid({
     field: 'scopes',

@@ -34,7 +34,7 @@ export function narrow(
  * requested. Each request is also checked against the current grants. So the token allows the same as with `narrow`, plus grants
  * that are added during its lifetime.
  */
-export function narrowBriefly(
+export function narrowCompactly(
   identity: string,
   grants: Grants,
   scopes: readonly string[],

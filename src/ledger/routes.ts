@@ -1,5 +1,5 @@
 import { tagPattern } from '#lib/oci-names.ts'
-import { readTilePath, type TileAsked } from '#lib/tlog/tiles.ts'
+import { readTilePath, type TileRequest } from '#lib/tlog/tiles.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 
 /**
@@ -8,7 +8,7 @@ import { isUid, rootOf } from '#lib/uid.ts'
  */
 export type Route =
   | { kind: 'checkpoint'; organization: string; name: string }
-  | { kind: 'tile'; organization: string; name: string; asked: TileAsked }
+  | { kind: 'tile'; organization: string; name: string; asked: TileRequest }
   | { kind: 'policy'; organization: string }
   | { kind: 'proof'; repo: string; tag: string }
   | { kind: 'witness'; wants: 'key' | 'cosignature' }

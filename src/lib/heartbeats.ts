@@ -3,7 +3,7 @@
 
 export type Heartbeats<K> = {
   /** Records the number of an owner. Returns true if the number has stayed the same for the length of a lease. */
-  stoodStill(key: K, owner: string, beat: number): boolean
+  hasStalled(key: K, owner: string, beat: number): boolean
   /** Removes all other keys. */
   keepOnly(keys: ReadonlySet<K>): void
 }
@@ -12,7 +12,7 @@ export type Heartbeats<K> = {
 export function watchHeartbeats<K>(leaseMs: number, monotonic: () => number): Heartbeats<K> {
   const watched = new Map<K, { owner: string; beat: number; since: number }>()
   return {
-    stoodStill(key, owner, beat) {
+    hasStalled(key, owner, beat) {
       let known = watched.get(key)
       if (known?.owner !== owner || known.beat !== beat) {
         known = { owner, beat, since: monotonic() }

@@ -18,9 +18,9 @@ import { blobIsAt, contentsAfter, locationIsKnown, trashAfter } from '#domains/r
 import { syncFolder } from '#lib/files/folders.ts'
 import { databaseFile, openExisting } from '#open-database.ts'
 import { version } from '#version.ts'
+import { requireOwn } from './bind-blobs.ts'
 import { type Copied, copyCheckpoints, copyContents } from './copy-blobs.ts'
 import { holdContents } from './hold-contents.ts'
-import { requireOwn } from './tie-blobs.ts'
 
 export type BackupOptions = {
   /** The folder of the backups. All backups in the folder share their contents. */
@@ -58,7 +58,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const skew = createSkew(db)
   await skew.measure()
   const database = (await readFact(db, 'database_id'))!
-  await requireApart(config, to)
+  await requireSeparateFolder(config, to)
   const target = opening.adopt(await openTarget(to, database), (one) => one.close())
   // Two backups must not run at once: a backup that keeps a limited number of copies would remove the other's new copy.
   const turn = takeServeLock(join(to, 'backup.lock'))
@@ -91,7 +91,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
     bytes: named.bytes,
     damaged: named.damaged,
   }
-  await writeWhole(join(folder, 'backup.json'), `${JSON.stringify(about, undefined, 2)}\n`)
+  await writeComplete(join(folder, 'backup.json'), `${JSON.stringify(about, undefined, 2)}\n`)
   const removed = keep === undefined || db.engine !== 'sqlite' ? 0 : await prune(to, target, keep)
   return { ...about, folder, copied: named.contents, removed }
 }
@@ -107,7 +107,7 @@ async function openCopy(db: Db, config: Config, folder: string): Promise<Reader 
 }
 
 /** Throws if the backup would be in the server's own blob folder. There, `prune` would remove blobs of the server. */
-async function requireApart({ blobs, data }: Config, to: string): Promise<void> {
+async function requireSeparateFolder({ blobs, data }: Config, to: string): Promise<void> {
   if (isBucket(blobs)) return
   const real = (folder: string) => realpath(folder).catch(() => resolve(folder))
   const [own, target] = [await real(blobFolder(blobs, data)), await real(join(await real(to), 'blobs'))]
@@ -167,7 +167,7 @@ async function isComplete(folder: string): Promise<boolean> {
   return text !== undefined
 }
 
-async function writeWhole(file: string, text: string): Promise<void> {
+async function writeComplete(file: string, text: string): Promise<void> {
   const part = await open(`${file}.part`, 'w', 0o600)
   await part.writeFile(text)
   await part.sync().finally(() => part.close())

@@ -19,9 +19,9 @@ import {
 } from '#domains/registry/verification/verification.model.ts'
 import { openExisting } from '#open-database.ts'
 import { resources } from '#resources.ts'
+import { requireOwn } from './bind-blobs.ts'
 import { holdContents } from './hold-contents.ts'
 import { correctTotal, wrongTotals } from './list-totals.store.ts'
-import { requireOwn } from './tie-blobs.ts'
 
 export {
   type Check,

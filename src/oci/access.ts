@@ -184,7 +184,7 @@ async function findPath(visit: Visit): Promise<Found> {
  * Repository or group at the path, and whether the caller is a member. `group` is the lowest group of the path that exists, or
  * empty. Reuses the look-up of the request if it was of the same path.
  */
-export async function standingOf(visit: Visit) {
+export async function lookUpPath(visit: Visit) {
   const found = visit.seen?.path === pathOf(visit) ? visit.seen.found : await findPath(visit)
   const group = found.repo ? found.repo.group : found.group
   return { repo: found.repo, group, member: isMember(visit, found.repo?.uid ?? group) }

@@ -8,7 +8,7 @@ import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { isAtOrBelow } from '#lib/net/hosts.ts'
 import { allow } from './access.ts'
 import { OciError } from './errors.ts'
-import { bringBlob, isOnDemand, sizeThere } from './mirrors.ts'
+import { bringBlob, isOnDemand, sizeAtUpstream } from './mirrors.ts'
 import { observePull } from './observe.ts'
 import { answer, type Headers, isUnchanged, originOf, requireDigest } from './respond.ts'
 import { checkDigest, requireClean } from './views/checks.ts'
@@ -66,7 +66,7 @@ async function answerFromUpstream(
 ): Promise<boolean> {
   if (!isOnDemand(repo)) return false
   if (visit.req.method === 'HEAD') {
-    const size = await sizeThere(visit, repo, digest)
+    const size = await sizeAtUpstream(visit, repo, digest)
     if (size === undefined) return false
     visit.res.writeHead(200, { ...headers, 'content-type': 'application/octet-stream', 'content-length': size })
     visit.res.end()

@@ -18,7 +18,7 @@ import { readPrecondition } from '#lib/preconditions.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { allow, allowPush, requireTagDeletionTerms } from './access.ts'
 import { deletedMeanwhile, OciError, wrongDigest } from './errors.ts'
-import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
+import { bringManifest, isOnDemand, refreshTag } from './mirrors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
 import { answer, answerWith, type Headers, isUnchanged, originOf, requireDigest, version } from './respond.ts'
@@ -69,7 +69,7 @@ async function pullChecked(visit: Visit, repo: RepoRef, target: Target): Promise
 
 async function pullTag(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
   // Views serve only stored content, so the upstream is not checked.
-  const headers: Headers = isOnDemand(repo) && !visit.view ? await freshen(visit, repo, tag) : {}
+  const headers: Headers = isOnDemand(repo) && !visit.view ? await refreshTag(visit, repo, tag) : {}
   const pulled = await pullTagFor(visit, repo, tag)
   if (!pulled) return undefined
   // The first warning: the upstream may have a newer image for the tag. The second: the view or cooldown policy selected an older

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bringsContent } from '#domains/mirrors/follows/follows.model.ts'
-import { type Missing, makeFollowed as makeRepo } from '#domains/mirrors/follows/made-repos.service.ts'
+import { type Missing, makeFollowed as makeRepo } from '#domains/mirrors/follows/on-demand-repos.service.ts'
 import * as service from '#domains/mirrors/follows/pull-through.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { AppError } from '#lib/errors.ts'
@@ -26,8 +26,8 @@ const pullingOf = (visit: Visit, repo: RepoRef): service.Pulling => ({
  * Checks the upstream for the current digest of a tag. Returns a warning header if the tag here may be older than at the
  * upstream.
  */
-export async function freshen(visit: Visit, repo: RepoRef, tag: string): Promise<Record<string, string>> {
-  const warning = await withOciErrors(service.freshenTag(pullingOf(visit, repo), tag))
+export async function refreshTag(visit: Visit, repo: RepoRef, tag: string): Promise<Record<string, string>> {
+  const warning = await withOciErrors(service.refreshTag(pullingOf(visit, repo), tag))
   return warning === undefined ? {} : { warning: `299 - "${warning.replaceAll(/["\\]/g, '')}"` }
 }
 
@@ -40,7 +40,7 @@ export function makeFollowed(visit: Visit, missing: Missing): Promise<boolean> {
   return withOciErrors(makeRepo(visit.registry.app, missing))
 }
 
-export function sizeThere(visit: Visit, repo: RepoRef, digest: string): Promise<number | undefined> {
+export function sizeAtUpstream(visit: Visit, repo: RepoRef, digest: string): Promise<number | undefined> {
   return withOciErrors(service.sizeOfBlob(pullingOf(visit, repo), digest))
 }
 

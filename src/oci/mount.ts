@@ -1,6 +1,6 @@
 // Mounts a blob of another repository, so that the client need not push it (distribution specification, "Mounting a blob from
 // another repository").
-import { findBlob, findWhole, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
+import { findBlob, findIntactBlob, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { allow, type Target } from './access.ts'
 import { challenge } from './challenge.ts'
@@ -24,7 +24,7 @@ export async function mount(visit: Visit, target: Target, digest: string, from: 
     const source = await findSource(candidate, digest)
     if (source === 'needs a token') {
       if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
-    } else if (source && (await findWhole(visit.call, source, digest))) {
+    } else if (source && (await findIntactBlob(visit.call, source, digest))) {
       if (await mountBlob(visit.call, { target, from: source.id, digest }, originOf(visit))) return true
     }
   }

@@ -4,7 +4,7 @@ import type { RefusedAction } from '#domains/events/refusals/refusal-log.ts'
 import type { Pulled, Pushed } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
-import { standingOf } from './access.ts'
+import { lookUpPath } from './access.ts'
 import { isRefusal, toOciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { pathOf, type Visit } from './visit.ts'
@@ -59,7 +59,7 @@ async function onRefusal(
 ): Promise<void> {
   const error = toOciError(thrown)
   if (!isRefusal(error) || !isRepoPath(pathOf(visit))) return
-  const { repo, member } = await standingOf(visit)
+  const { repo, member } = await lookUpPath(visit)
   if (repo && member) note(repo, { status: error.status, code: error.code, message: error.message })
 }
 
@@ -73,7 +73,7 @@ export async function noteRefusal(visit: Visit, reference: string, thrown: unkno
   app.metrics.registryRefusals.inc({ action, code })
   const path = pathOf(visit)
   if (status === 429 || !isRepoPath(path)) return
-  const standing = await standingOf(visit).catch(() => undefined)
+  const standing = await lookUpPath(visit).catch(() => undefined)
   if (!standing || standing.group === '') return
   const { repo, group, member } = standing
   // For members, only 403 errors are stored. Other errors, such as a mistyped tag, are shown to the member in the response.

@@ -146,7 +146,7 @@ async function receiveChunk(visit: Visit, repo: RepoRef, upload: Upload, meter: 
   } catch (error) {
     // If the outcome of the commit is unknown, the upload may refer to the chunk, so the chunk is not discarded. If the commit
     // failed, garbage collection deletes the chunk later.
-    if (!mayBeKept || service.isNoRoom(error)) await part.discard()
+    if (!mayBeKept || service.isQuotaError(error)) await part.discard()
     throw error
   }
   meter.end()

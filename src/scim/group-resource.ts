@@ -15,11 +15,11 @@ import { wrong } from './errors.ts'
 import { groupKind } from './kinds.ts'
 import { groupSchema, isObject, isSameName, type Json, keyOf } from './names.ts'
 import { applyOperations, changesOf, memberOf, type Operation, readOperations } from './patch.ts'
-import { checkSize, keptOf, textOf, withKept } from './resource.ts'
+import { attributesToStore, checkSize, textOf, withPrevious } from './resource.ts'
 
 /** Reads the attributes of a group, without its members. */
 export function readGroup(given: Json): ScimGroupInput {
-  const kept = keptOf(given, groupKind)
+  const kept = attributesToStore(given, groupKind)
   const resource = Object.fromEntries(Object.entries(kept).filter(([name]) => !isMembers(name)))
   const input = { displayName: textOf(resource, 'displayName'), externalId: textOf(resource, 'externalId') }
   if (input.displayName.trim() === '') throw wrong('invalidValue', 'displayName: is required')
@@ -29,7 +29,7 @@ export function readGroup(given: Json): ScimGroupInput {
 
 /** Replaces the attributes of a group. If the request omits the external ID, the previous one is kept. */
 export function replaceGroup(before: ScimResource, given: Json): ScimGroupInput {
-  return readGroup(withKept(before, given, ['externalId']))
+  return readGroup(withPrevious(before, given, ['externalId']))
 }
 
 /** Members in the body of a POST or PUT. Without `members`, the group has none. */

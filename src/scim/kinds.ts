@@ -11,7 +11,7 @@ export type ScimKind = {
   /** Attributes that the server uses. None has sub-attributes, and all but `schemas` have a single value. */
   decisive: readonly string[]
   /** Attributes that no operation can remove. Without this rule, removing `active` could enable an account. */
-  alwaysThere: readonly string[]
+  requiredNames: readonly string[]
   /** Name of the list that is stored separately from the other attributes. */
   list?: string
   /** Most values that one request can have. */
@@ -24,7 +24,7 @@ export const userKind: ScimKind = {
   endpoint: 'Users',
   passedOver: ['id', 'meta', 'password', 'groups'],
   decisive: ['userName', 'externalId', 'active', 'schemas'],
-  alwaysThere: ['userName', 'active', 'schemas'],
+  requiredNames: ['userName', 'active', 'schemas'],
   maxParts: 2000,
 }
 
@@ -34,7 +34,7 @@ export const groupKind: ScimKind = {
   endpoint: 'Groups',
   passedOver: ['id', 'meta'],
   decisive: ['displayName', 'externalId', 'schemas'],
-  alwaysThere: ['displayName', 'schemas'],
+  requiredNames: ['displayName', 'schemas'],
   list: 'members',
   maxParts: 10_000,
 }

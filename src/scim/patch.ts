@@ -111,7 +111,7 @@ function checkDecisive({ attribute, filter, member }: Path, op: Verb, value: unk
   if (isOneOf(kind.decisive) && (filter || member !== undefined)) {
     throw wrong('invalidPath', `${attribute}: has no sub-attributes`)
   }
-  if ((op !== 'remove' && value !== null) || !isOneOf(kind.alwaysThere)) return
+  if ((op !== 'remove' && value !== null) || !isOneOf(kind.requiredNames)) return
   throw wrong('invalidValue', `${attribute}: is required and cannot be removed; leave it out to keep its value`)
 }
 

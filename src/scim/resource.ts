@@ -75,7 +75,7 @@ function isDecisiveName(name: string, { decisive, list }: ScimKind): boolean {
  * Attributes to store. Names of attributes that affect this server get the spelling of the specification. Attributes with the
  * value null are left out.
  */
-export function keptOf(given: Json, kind: ScimKind): Json {
+export function attributesToStore(given: Json, kind: ScimKind): Json {
   checkParts(given, kind)
   const givenFields = Object.entries(given).filter(([name, value]) => !isPassedOver(name, kind) && value !== null)
   const spelled = (name: string) => kind.decisive.find((one) => isSameName(one, name)) ?? name
@@ -93,7 +93,7 @@ export function checkSize(resource: Json): void {
  * disabled account.
  */
 export function readResource(given: Json, before = true): ScimInput {
-  const resource = keptOf(given, userKind)
+  const resource = attributesToStore(given, userKind)
   const input = {
     userName: textOf(resource, 'userName'),
     externalId: textOf(resource, 'externalId'),
@@ -116,11 +116,11 @@ export function withoutLiteralNames(resource: ScimResource, { schema }: ScimKind
 
 /** Replaces a resource. If the request omits `active` or `externalId`, the previous value is kept. */
 export function replaceResource(before: ScimResource, given: Json): ScimInput {
-  return readResource(withKept(before, given, ['active', 'externalId']), before.active === true)
+  return readResource(withPrevious(before, given, ['active', 'externalId']), before.active === true)
 }
 
 /** Attributes of the request. For missing attributes in `names`, the previous values are added. */
-export function withKept(before: ScimResource, given: Json, names: readonly string[]): Json {
+export function withPrevious(before: ScimResource, given: Json, names: readonly string[]): Json {
   const isGiven = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
   const kept = names.filter((name) => !isGiven(name) && before[name] !== undefined)
   const others = Object.entries(given).filter(([name]) => !kept.some((one) => isSameName(one, name)))

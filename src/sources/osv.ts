@@ -89,7 +89,7 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
   const name = requiredAt(named.name, `${path}.package.name`)
   const ranges = withKnownEnd(rangesOf(one.ranges, `${path}.ranges`), one.database_specific)
   const listed = textsAt(one.versions, `${path}.versions`)
-  const versions = ranges.length > 0 ? besideRanges(ecosystem, listed, ranges) : listed
+  const versions = ranges.length > 0 ? versionsOutside(ecosystem, listed, ranges) : listed
   if (ranges.length === 0 && versions.length === 0) return []
   const urgency = textAt(
     objectAt(one.ecosystem_specific ?? {}, `${path}.ecosystem_specific`).urgency,
@@ -160,7 +160,7 @@ const distributionSchemes: ReadonlySet<string> = new Set(['apk', 'deb', 'rpm'])
  * Listed versions outside of the ranges. Listed versions inside the ranges are redundant. The others are prereleases before the
  * first version, and texts that are no versions. For distributions, all listed versions follow from the ranges.
  */
-function besideRanges(ecosystem: string, listed: readonly string[], ranges: readonly VersionRange[]): string[] {
+function versionsOutside(ecosystem: string, listed: readonly string[], ranges: readonly VersionRange[]): string[] {
   const scheme = schemeOf(ecosystem)
   const events = ranges.reduce((sum, range) => sum + range.events.length, 0)
   if (!scheme || distributionSchemes.has(scheme) || listed.length * events > maxComparisons) return []

@@ -22,7 +22,7 @@ import { operatorUid } from '#issuer/access-token.ts'
 import { openKeyring } from '#issuer/keyring.ts'
 import { createSecretCipher } from '#lib/crypto/secret-cipher.ts'
 import { createApp } from '../../src/create-app.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { type Answer, clientOf, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
 import { openGrpc } from '../support/raw-grpc.ts'
@@ -330,7 +330,7 @@ test('publishes a new signing key a day before its first use, and accepts the ol
   }
   const at = async (time: number) => {
     now = time
-    await runDuty(app, rotateKeys)
+    await runJob(app, rotateKeys)
   }
   const accepted = async (token: string) => {
     const { status } = await rotating.withToken(token).get('/iam/v2/groups')
@@ -385,7 +385,7 @@ test('a server that was off for a year still publishes a new signing key a day b
   const { keyring } = pinfold.app
   const { kid } = keyring.signer()
   now += 365 * day
-  await runDuty(pinfold.app, rotateKeys)
+  await runJob(pinfold.app, rotateKeys)
   assert.equal(keyring.jwks().keys.length, 2)
   assert.equal(keyring.signer().kid, kid)
   now += day

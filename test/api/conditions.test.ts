@@ -6,7 +6,7 @@ import { sql } from '#db/sql.ts'
 import { sweepRequestIds } from '#domains/iam/iam.job.ts'
 import { GetGroupRequestSchema, GroupSchema, UpdateGroupRequestSchema } from '#gen/pinfold/iam/v2/groups_pb.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Answer, type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
@@ -242,7 +242,7 @@ test('stores answers encrypted, and deletes them after a day', async () => {
   editor = await scene.pinfold.as(editorUid)
   const anew = await editor.call('POST', `/iam/v2/groups/${scene.org.uid}`, { name: 'a-day-later' }, headers)
   assert.equal(anew.status, 200, anew.text)
-  await runDuty(app, sweepRequestIds)
+  await runJob(app, sweepRequestIds)
   const [left] = await app.db.all<{ n: number }>(sql`SELECT count(*) AS n FROM request_ids`)
   assert.equal(Number(left!.n), 1)
 })
@@ -262,7 +262,7 @@ test('limits the size of stored answers per caller and day; a repeat beyond it o
   now += 24 * 60 * 60_000
   assert.notEqual(await keep('greedy', 'tomorrow'), 'carried out')
   assert.equal(await keep('greedy', 'long', Buffer.alloc(256 * 1024 + 1)), 'carried out')
-  await runDuty(scene.pinfold.app, sweepRequestIds)
+  await runJob(scene.pinfold.app, sweepRequestIds)
   now += 24 * 60 * 60_000
-  await runDuty(scene.pinfold.app, sweepRequestIds)
+  await runJob(scene.pinfold.app, sweepRequestIds)
 })

@@ -8,7 +8,7 @@ import { builtInRoles } from '#domains/iam/access/built-in-roles.ts'
 import { backfillLedgers, sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { iam } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { openBrowser } from '../support/browser.ts'
 import { optionalScopeOf, restCalls } from '../support/endpoints.ts'
 import { roleUids } from '../support/pinfold.ts'
@@ -215,8 +215,8 @@ test('the session cookie can read proofs and the policy of a log, but no other l
   const { url, operator } = pinfold
   const repo = await pinfold.seed.repo(org.uid, { name: 'app' })
   await plantTag(pinfold, repo.uid, 'stable')
-  await runDuty(pinfold.app, backfillLedgers)
-  await runDuty(pinfold.app, sequenceLedgers)
+  await runJob(pinfold.app, backfillLedgers)
+  await runJob(pinfold.app, sequenceLedgers)
   const proof = `/ledger/${org.uid}/repos/${repo.uid}/tags/stable/proof`
   const policy = `/ledger/${org.uid}/policy`
   scene.somebody()

@@ -5,7 +5,7 @@ import { sql } from '#db/sql.ts'
 import { sweepAuditLog } from '#domains/events/events.job.ts'
 import { AuditService } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok, snake } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { type Client, type Json, roleUids, startPinfold } from '../support/pinfold.ts'
@@ -272,16 +272,16 @@ test('keeps entries forever unless a setting limits their age', async () => {
   const keysOfOne = await keysLeft()
   for (let i = 0; i < 120; i++) await seed.group(old)
   now += 10 * day
-  await runDuty(app, sweepAuditLog)
+  await runJob(app, sweepAuditLog)
   const count = async () => (await list(await pinfold.as(operatorUid))).totalCount
   assert.equal(await count(), '121')
 
   now += 1
   const late = await pinfold.as(operatorUid)
   const kept = ok(await late.post('/iam/v2/groups/', { name: 'later' }))
-  await runDuty({ ...app, config: { ...app.config, auditRetentionDays: 0 } }, sweepAuditLog)
+  await runJob({ ...app, config: { ...app.config, auditRetentionDays: 0 } }, sweepAuditLog)
   assert.equal(await count(), '122')
-  await runDuty(app, sweepAuditLog)
+  await runJob(app, sweepAuditLog)
   assert.deepEqual([subjectsOf(await list(late)), await count(), await keysLeft()], [[kept.uid], '1', keysOfOne])
 })
 

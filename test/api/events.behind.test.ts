@@ -5,9 +5,9 @@ import { sql } from '#db/sql.ts'
 import type { Outcome } from '#domains/events/delivery/attempt.ts'
 import { readEvents } from '#domains/events/delivery/backlog.ts'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
+import { guaranteedDeliveries } from '#domains/events/delivery/delivery-limits.service.ts'
 import { QueueReader } from '#domains/events/delivery/queue-reader.ts'
 import { createResults, type Entry } from '#domains/events/delivery/results.ts'
-import { sureRoom } from '#domains/events/delivery/room.service.ts'
 import type { SubjectQueue } from '#domains/events/delivery/subject-queues.ts'
 import { claimQueue, findQueue } from '#domains/events/routing/queues.store.ts'
 import { route } from '#domains/events/routing/routing.ts'
@@ -26,7 +26,7 @@ test('a paused subscription keeps its position, and gets its events once and in 
   const repo = await seed.repo(org.uid)
   const { uid } = await seed.subscription(org.uid, receiver.url)
   await operator.post(`/events/v2/subscriptions/${uid}:pause`, { reason: 'until it is mended' })
-  const described = sureRoom + 40
+  const described = guaranteedDeliveries + 40
   for (let i = 0; i < described; i++) await operator.patch(`/registry/v2/repos/${repo.uid}`, { description: `${i}` })
   const other = await seed.repo(org.uid)
   const behind = await eventually(

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { deliveryStates, kept } from '#domains/events/delivery/deliveries.model.ts'
 import { findSettings } from '#domains/events/delivery/deliveries.store.ts'
+import { guaranteedDeliveries, pendingOf } from '#domains/events/delivery/delivery-limits.service.ts'
 import { createResults } from '#domains/events/delivery/results.ts'
-import { pendingOf, sureRoom } from '#domains/events/delivery/room.service.ts'
 import { claimQueue, findQueue } from '#domains/events/routing/queues.store.ts'
 import { insertDeliveries, lockRouting } from '#domains/events/routing/routing.store.ts'
 import { route, routeBacklog } from '#domains/events/routing/routing.ts'
@@ -140,7 +140,7 @@ test('the quota limits the stored deliveries of an organization; each subscripti
   const replay = (i: number) =>
     operator.post(`${base}/${uids[i]}:replay`, { startTime: since, endTime: '2100-01-01T00:00:00Z' })
   assert.equal(ok(await replay(0)).eventCount, '30')
-  assert.equal(ok(await replay(1)).eventCount, String(sureRoom), 'no subscription waits for another')
+  assert.equal(ok(await replay(1)).eventCount, String(guaranteedDeliveries), 'no subscription waits for another')
   const { quotas } = ok(await operator.get(`/iam/v2/quotas/${org.uid}`)) as { quotas: Json[] }
   const { limit, used } = quotas.find(({ name }) => name === 'pending_deliveries')!
   assert.deepEqual([limit, used], ['30', '46'])

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { sql } from '#db/sql.ts'
+import { guaranteedDeliveries } from '#domains/events/delivery/delivery-limits.service.ts'
 import { createResults, type Entry, type Results } from '#domains/events/delivery/results.ts'
-import { sureRoom } from '#domains/events/delivery/room.service.ts'
 import { SinkQueue } from '#domains/events/delivery/sink-queue.ts'
 import { findQueue, type OwnedQueue } from '#domains/events/routing/queues.store.ts'
 import { route } from '#domains/events/routing/routing.ts'
@@ -278,7 +278,7 @@ test('above the quota, a subscription with failing subjects reads only as many e
   const rows = async (state: number) =>
     (await pinfold.app.db.all(sql`SELECT id FROM deliveries WHERE state = ${state}`)).length
   const resting = await untilRest(queue, answer)
-  assert.equal(await rows(0), sureRoom)
+  assert.equal(await rows(0), guaranteedDeliveries)
   isWell = true
   queue.state.now += 2 * firstMs
   queue.queue.note((await findQueue(pinfold.app.db, queue.queue.subscription))!)

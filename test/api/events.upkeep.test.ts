@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { sweepEvents } from '#domains/events/events.job.ts'
 import { route } from '#domains/events/routing/routing.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 
@@ -27,7 +27,7 @@ test('keeps events and deliveries for thirty days', async () => {
   for (let i = 0; i < 3; i++) await seed.repo(org.uid)
   const list = () => operator.get(`${base}/${uid}/deliveries?state=DELIVERED`)
   await eventually(list, ({ body }) => body.totalCount === '3')
-  const after = (days: number) => runDuty({ ...app, clock: () => new Date(Date.now() + days * day) }, sweepEvents)
+  const after = (days: number) => runJob({ ...app, clock: () => new Date(Date.now() + days * day) }, sweepEvents)
   await after(29)
   assert.deepEqual(await rows(pinfold), { events: 5, deliveries: 3, attempts: 3, queues: 1 })
   await after(31)
@@ -43,7 +43,7 @@ test('keeps an event until it is routed, whatever its age', async () => {
   const { seed, app } = pinfold
   const org = await seed.group()
   for (let i = 0; i < 3; i++) await seed.repo(org.uid)
-  const sweep = () => runDuty({ ...app, clock: () => new Date(Date.now() + 31 * day) }, sweepEvents)
+  const sweep = () => runJob({ ...app, clock: () => new Date(Date.now() + 31 * day) }, sweepEvents)
   const { events } = await rows(pinfold)
   await sweep()
   assert.equal((await rows(pinfold)).events, events)

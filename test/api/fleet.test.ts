@@ -8,7 +8,7 @@ import { collectBlobs } from '#domains/registry/blobs/collect-blobs.job.ts'
 import { addTrash } from '#domains/registry/blobs/locations.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { jobs, startWorkers } from '#workers.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { clientAt, secondNode } from '../support/nodes.ts'
 import { clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
@@ -39,12 +39,12 @@ test('a server whose clock is a day ahead writes the database time, deletes noth
   const [tag] = ok(await operator.get(`/registry/v2/tags?uidp.descendantsOf=${repo.uid}`)).tags
   assert.ok(Math.abs(Date.parse(tag.updateTime) - Date.now()) < day / 2, tag.updateTime)
 
-  await runDuty(wrong.app, collectBlobs)
+  await runJob(wrong.app, collectBlobs)
   await registry.app.db.tx((tx) =>
     tx.run(sql`
     INSERT INTO collections (id, dry_run, state, request_time) VALUES ('early', 0, 0, '2026-01-01T00:00:00.000Z')`),
   )
-  assert.equal((await runDuty(wrong.app, collectBlobs)).links, 0)
+  assert.equal((await runJob(wrong.app, collectBlobs)).links, 0)
   assert.equal((await pusher.call('HEAD', `${name}/blobs/${loose.digest}`)).status, 200)
 
   const shown = await page(wrong, '/readyz')

@@ -9,7 +9,7 @@ import { addReported } from '#domains/registry/tags/upstream-history.store.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { checkList, type Listing } from '../support/paginator.ts'
@@ -93,7 +93,7 @@ async function plantReports(): Promise<void> {
     const document = { '@context': 'https://openvex.dev/ns/v0.2.0', author: `a${i}`, version: 1, statements }
     const report = Buffer.from(JSON.stringify(document)).toString('base64')
     await post(`repos/${repo}/digests/${digest}/scanReports`, { report })
-    await runDuty(registry.app, readReports)
+    await runJob(registry.app, readReports)
     const image = { mediaType: 'application/vnd.oci.image.manifest.v1+json', digest, size: 1 }
     await pushSbom(registry.pusher, 'acme/app', image, `text ${i}`)
   }
@@ -132,7 +132,7 @@ async function plantPlans(): Promise<void> {
   now += 40 * 86_400_000
   owner = await registry.as(operatorUid)
   for (const scope of [repo, org.uid, folder]) plan = (await post(`retentionPlans/${scope}`, {})).uid
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
 }
 
 /** Each list with the least number of its items. */

@@ -10,7 +10,7 @@ import {
 } from '#domains/mirrors/follows/follows.model.ts'
 import { maxAllowed, maxPassword, maxRequestsPerSecond } from '#domains/mirrors/follows/upstreams.model.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import type { Answer, Json } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -93,7 +93,7 @@ test('a copy gets a unique tag if its name with the time fits into 128 character
     await operator.post(`/registry/v2/repos/${to.uid}`, { name: 'app', syncConfig: { source: source.uid } }),
   )
   shift += minute + 1000
-  await runDuty(app, copyRepos)
+  await runJob(app, copyRepos)
   const { items } = ok(await operator.get(`/registry/v1/tags?uidp.childrenOf=${copy.uid}`))
   const names = (items as Json[]).map(({ name }) => name as string).sort()
   assert.deepEqual([names.length, names[0], names[2]], [3, fits, long])

@@ -8,7 +8,7 @@ import { createCheckpointGuard } from '#domains/ledger/proofs/checkpoint-guard.t
 import { sequenceSome } from '#domains/ledger/proofs/sequence.service.ts'
 import { signLogs } from '#domains/ledger/proofs/signing.service.ts'
 import { compareCheckpoints } from '#domains/ledger/proofs/stored-checkpoints.service.ts'
-import { runDuty, withoutLease } from '../support/background-jobs.ts'
+import { runJob, withoutLease } from '../support/background-jobs.ts'
 import { remember, replaceStore, scene } from '../support/checkpoints.ts'
 import { plantTag } from '../support/tags.ts'
 
@@ -64,7 +64,7 @@ test('a log signed by an earlier release gets a stored checkpoint, so that signi
   await app.db.tx((tx) => tx.run(sql`UPDATE ledger_logs SET stored_size = 0`))
   app.checkpointGuard = createCheckpointGuard()
 
-  assert.deepEqual(await runDuty(app, compareLedgers), { compared: 1, suspended: 0 })
+  assert.deepEqual(await runJob(app, compareLedgers), { compared: 1, suspended: 0 })
   assert.equal(await at.stored(), await at.signed())
   const row = await app.db.get<{ stored: number }>(sql`SELECT stored_size AS stored FROM ledger_logs`)
   assert.deepEqual([row, at.warnings()], [{ stored: 3 }, []])
@@ -86,11 +86,11 @@ test('writes a lost stored checkpoint again, with a warning once it is written',
   const told = 'the stored checkpoint of a transparency log was lost and is written again'
   await at.move()
   for (let i = 0; i < 3; i++) await at.sign()
-  assert.deepEqual(await runDuty(at.app, compareLedgers), {})
+  assert.deepEqual(await runJob(at.app, compareLedgers), {})
   assert.deepEqual(at.warnings(), ['checkpoints cannot be stored, so the signing of transparency logs waits'])
   allow()
   replaceStore(at, () => store)
-  assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 })
+  assert.deepEqual(await runJob(at.app, compareLedgers), { compared: 1, suspended: 0 })
   assert.deepEqual(at.warnings().slice(1), [told])
   assert.equal(await at.stored(), await at.signed())
 })

@@ -19,7 +19,7 @@ import { parsePolicy } from '#lib/tlog/policy.ts'
 import { backup } from '../../src/maintenance/backup.ts'
 import { copyCheckpoints } from '../../src/maintenance/copy-blobs.ts'
 import { verify } from '../../src/maintenance/verify.ts'
-import { runDuty, withoutLease } from '../support/background-jobs.ts'
+import { runJob, withoutLease } from '../support/background-jobs.ts'
 import { bucketSettings, noBucket } from '../support/bucket.ts'
 import { away, remember, replaceStore, scene } from '../support/checkpoints.ts'
 import { type Json, onPostgres } from '../support/pinfold.ts'
@@ -117,7 +117,7 @@ for (const { store, skip, settings } of stores) {
       const before = await at.signed()
       for (let i = 0; i < regrown; i++) await at.move()
       if (regrown > 0) await at.sign()
-      else await runDuty(at.app, compareLedgers)
+      else await runJob(at.app, compareLedgers)
       assert.equal(await at.signed(), before, 'nothing is signed')
       assert.equal(await at.stored(), honest, 'what was stored stays')
       assert.equal(await at.stateOf(), 2)
@@ -126,10 +126,10 @@ for (const { store, skip, settings } of stores) {
       assert.match(at.errors()[0]!, reason)
       await at.move()
       await at.sign()
-      await runDuty(at.app, compareLedgers)
+      await runJob(at.app, compareLedgers)
       assert.equal(at.errors().length, 1, 'it is told once')
 
-      await runDuty(at.app, countLedgers)
+      await runJob(at.app, countLedgers)
       const ready = await at.pinfold.anonymous.get('/readyz')
       assert.deepEqual([ready.status, ready.text.split('\n')[0]], [200, 'ok'])
       assert.match(ready.text, /signing is suspended for 1 transparency log;/)
@@ -139,9 +139,9 @@ for (const { store, skip, settings } of stores) {
 
       assert.equal((await at.operator.post('/control/v1/ledgerLogs:resume')).body.logs, 1)
       await at.move()
-      await runDuty(at.app, backfillLedgers)
+      await runJob(at.app, backfillLedgers)
       await at.sign()
-      await runDuty(at.app, countLedgers)
+      await runJob(at.app, countLedgers)
       assert.deepEqual((await at.pinfold.anonymous.get('/readyz')).text, 'ok\n')
       const [next] = parsePolicy((await at.operator.get(`/ledger/${at.org}/policy`)).text).logs
       assert.match(next!.name, new RegExp(`/ledger/${at.org}/2-[0-9a-f]{8}$`))
@@ -156,7 +156,7 @@ for (const { store, skip, settings } of stores) {
   test(`garbage collection and verification keep the checkpoints in the ${store}`, { skip }, async () => {
     await using at = await scene(await settings())
     await at.operator.post('/control/v1/blobs:collect', {})
-    await runDuty(at.app, collectBlobs)
+    await runJob(at.app, collectBlobs)
     await verify(at.app.config, { repair: true, hash: false, only: ['orphans', 'checkpoints'] })
     assert.equal(await at.stored(), await at.signed())
   })
@@ -226,7 +226,7 @@ test('a damaged stored checkpoint stops signing, because the last signed state i
   const { checkpoints } = at.app.blobs
   const { version } = (await checkpoints.read(at.name))!
   await checkpoints.write(at.name, 'something else\n', version)
-  await runDuty(at.app, compareLedgers)
+  await runJob(at.app, compareLedgers)
   assert.equal(await at.stateOf(), 2)
   assert.match(at.errors()[0]!, /the stored checkpoint is damaged/)
 })
@@ -240,16 +240,16 @@ test('compares all checkpoints once per process, and again only after the databa
       return real.read(...asked)
     },
   }))
-  assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 })
-  for (let i = 0; i < 3; i++) assert.deepEqual(await runDuty(at.app, compareLedgers), {})
+  assert.deepEqual(await runJob(at.app, compareLedgers), { compared: 1, suspended: 0 })
+  for (let i = 0; i < 3; i++) assert.deepEqual(await runJob(at.app, compareLedgers), {})
   assert.equal(reads, 1)
 
   const back = replaceStore(at, () => ({ read: away }))
   at.app.checkpointGuard = createCheckpointGuard()
-  assert.deepEqual(await runDuty(at.app, compareLedgers), {})
+  assert.deepEqual(await runJob(at.app, compareLedgers), {})
   assert.deepEqual(at.warnings(), ['checkpoints cannot be stored, so the signing of transparency logs waits'])
   back()
-  assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 }, 'it is still due')
+  assert.deepEqual(await runJob(at.app, compareLedgers), { compared: 1, suspended: 0 }, 'it is still due')
 })
 
 test('compares again after a change of the timeline or a lower position in the write-ahead log', () => {

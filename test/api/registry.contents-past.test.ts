@@ -6,7 +6,7 @@ import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { sweepScanning } from '#domains/scanning/cleanup/cleanup.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
@@ -72,8 +72,8 @@ test('reports and counts of past days do not change by a byte after an SBOM adds
   await readSource(registry.app, 'PyPI', [recordAbout('CVE-2026-2', 'PyPI', 'late', '2.0')])
   const pusher = await registry.registryAs(registry.pusher.uid)
   const image = await pushLayers(pusher, 'acme/kept', [apkLayer('alpine', '3.19.1', ['openssl 3-r0'])], 'latest')
-  await runDuty(registry.app, readImages)
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, readImages)
+  await runJob(registry.app, matchPackages)
 
   await at('2026-03-03T08:00:00Z')
   const yesterday = 'repo=kept&tag=latest&from=2026-03-01T00:00:00Z&to=2026-03-02T23:59:59Z'
@@ -94,10 +94,10 @@ test('reports and counts of past days do not change by a byte after an SBOM adds
     sbom,
     'application/vnd.cyclonedx+json',
   )
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   // The image now has other contents, which have not been compared yet.
   assert.deepEqual(await reportsOf(image.digest), [report])
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, matchPackages)
 
   assert.deepEqual(await ask(), told)
   const [newest, ...before] = await reportsOf(image.digest)
@@ -134,14 +134,14 @@ test('deletes the package list of a deleted repository, unless other repositorie
   assert.deepEqual(await allRows(), [before[0]! + 1, before[1]! + 1, before[2]! + 1])
 
   ok(await viewer.delete(`/registry/v2/repos/${gone}`))
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   // The package list may belong to an image that is about to be pushed.
   assert.equal(await rows('component_lists'), before[0]! + 1)
   await at('2026-03-06T09:00:00Z')
-  assert.deepEqual(await runDuty(registry.app, sweepScanning), { lists: 1, packages: 1, signed: 0 })
+  assert.deepEqual(await runJob(registry.app, sweepScanning), { lists: 1, packages: 1, signed: 0 })
   assert.deepEqual(await allRows(), before)
   assert.deepEqual(await differences(), [])
-  assert.deepEqual(await runDuty(registry.app, sweepScanning), { lists: 0, packages: 0, signed: 0 })
+  assert.deepEqual(await runJob(registry.app, sweepScanning), { lists: 0, packages: 0, signed: 0 })
 
   const back = await pushAndScan(registry, 'acme/back', owned, 'latest')
   assert.deepEqual(idsOf((await reportsOf(back))[0]), ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-5'])
@@ -154,7 +154,7 @@ test('a digest that a tag pointed to earlier keeps its reports, including those 
   await pushAndScan(registry, 'acme/kept', apkLayer('alpine', '3.19.1', ['musl 1-r0']), 'latest')
   const told = await reportsOf(digest)
   await at('2026-03-09T08:00:00Z')
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   assert.equal(await rows('component_lists'), lists + 1)
   assert.deepEqual(await reportsOf(digest), told)
 })

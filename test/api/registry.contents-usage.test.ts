@@ -8,7 +8,7 @@ import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { sweepScanning } from '#domains/scanning/cleanup/cleanup.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers } from '../support/images.ts'
@@ -40,8 +40,8 @@ const total = async (table: 'component_lists' | 'image_reads'): Promise<number> 
   return Number((await registry.app.db.get<{ total: number }>(all))!.total)
 }
 const work = async () => {
-  await runDuty(registry.app, readImages)
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, readImages)
+  await runJob(registry.app, matchPackages)
 }
 const layerOf = (prefix: string, packages: number) =>
   apkLayer(
@@ -87,10 +87,10 @@ test('package lists of a deleted repository count for the quota until they are d
   const client = await registry.as(operatorUid)
   const { repo } = await registry.app.paths.find('acme/gone')
   ok(await client.delete(`/registry/v2/repos/${repo!.uid}`))
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   assert.ok((await bytesOf()) > 0)
   now = new Date('2026-03-02T09:00:00Z')
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   assert.deepEqual([await bytesOf(), await total('component_lists')], [0, 0])
   await checkUsage(registry)
 })
@@ -158,7 +158,7 @@ test('an organization without an image with a package list is not charged for th
   const { repo } = await registry.app.paths.find('acme/shared')
   ok(await (await registry.as(operatorUid)).delete(`/registry/v2/repos/${repo!.uid}`))
   now = new Date('2026-03-04T09:00:00Z')
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   await checkUsage(registry)
   assert.equal(await bytesOf(), before)
   assert.equal(await bytesOf(other), theirs + charged)
@@ -185,7 +185,7 @@ test('charges findings by the advisories of another organization to this organiz
   ok(await admin.post('/control/v1/advisories:import', { parent: other, advisories }))
   // The job may end early to let other organizations run.
   const waits = sql`SELECT 1 AS found FROM match_queue LIMIT 1`
-  while (await registry.app.db.get(waits)) await runDuty(registry.app, matchPackages)
+  while (await registry.app.db.get(waits)) await runJob(registry.app, matchPackages)
   assert.equal(await bytesOf(), ours, 'two images of ours have it, and we have said nothing')
   assert.equal(await bytesOf(other), theirs + 8 * 60 * 200)
   await checkUsage(registry)
@@ -194,7 +194,7 @@ test('charges findings by the advisories of another organization to this organiz
     ok(await admin.delete(`/registry/v2/repos/${repo!.uid}`))
   }
   now = new Date(now.getTime() + 25 * 3_600_000)
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   assert.equal(await bytesOf(other), theirs, 'no package is left in which it is found')
   await checkUsage(registry)
 })
@@ -217,15 +217,15 @@ test('keeps a limited number of deleted images even without a quota', async () =
     now = new Date(began.getTime() + i * 60_000)
     const client = await free.registryAs(operatorUid)
     const { digest } = await pushLayers(client, 'acme/app', [layerOf(`gone-${i}`, 10)], 'latest')
-    await runDuty(free.app, readImages)
-    await runDuty(free.app, matchPackages)
+    await runJob(free.app, readImages)
+    await runJob(free.app, matchPackages)
     await client.ok(202, 'DELETE', `acme/app/manifests/${digest}`)
   }
   await pushLayers(await free.registryAs(operatorUid), 'acme/app', [layerOf('stays', 10)], 'latest')
-  await runDuty(free.app, readImages)
+  await runJob(free.app, readImages)
   assert.deepEqual(await rows(), [13, 0, 13, 13, 130, 130])
   now = new Date(began.getTime() + 25 * 3_600_000)
-  await runDuty(free.app, sweepScanning)
+  await runJob(free.app, sweepScanning)
   assert.deepEqual(await rows(), [6, 0, 6, 6, 60, 60])
   const kept = await free.app.db.all<{ name: string }>(
     sql`SELECT name FROM components WHERE name LIKE '%-0' ORDER BY name`,

@@ -8,7 +8,7 @@ import {
   unreadable as unreadableOutcome,
 } from '#domains/registry/images/image-contents.service.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
-import { createReadTurns } from '#lib/scheduling/read-turns.ts'
+import { createReadScheduler } from '#lib/scheduling/read-scheduler.ts'
 import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
 import { type Json, onPostgres, roleUids } from '../support/pinfold.ts'
@@ -160,7 +160,7 @@ test('removes an image from the queue if it is deleted before it was read', asyn
 
 test('schedules organizations fairly, however many images one of them has pushed', async () => {
   // On a busy machine an image may take so long that its organization has to pause. So the clock stands still.
-  registry.app.images.turns = createReadTurns(() => 0)
+  registry.app.images.turns = createReadScheduler(() => 0)
   const other = await registry.seed.group('', { name: 'other' })
   const theirs = await registry.registryAs((await registry.seed.member(other.uid, roleUids.push)).uid)
   const many: string[] = []
@@ -213,7 +213,7 @@ test('an organization with slow images gets a quarter of the time, or all of it 
   for (let i = 0; i < 12; i++) await quick.pushOne(`image-${i}`)
   const { turns } = registry.app.images
   let time = 0
-  const { choose, take } = createReadTurns(() => time, { giveWayMs: 60_000, shortMs: 1000 })
+  const { choose, take } = createReadScheduler(() => time, { giveWayMs: 60_000, shortMs: 1000 })
   registry.app.images.turns = {
     choose,
     take: (read, others, work) =>
@@ -233,7 +233,7 @@ test('a slow image yields to waiting images, and is read completely later', asyn
   const [slow, quick] = [await newOrganization('c-slow'), await newOrganization('d-quick')]
   const long = await slow.pushOne('a')
   const { turns } = registry.app.images
-  registry.app.images.turns = createReadTurns(() => performance.now(), { giveWayMs: 50, shortMs: 1000 })
+  registry.app.images.turns = createReadScheduler(() => performance.now(), { giveWayMs: 50, shortMs: 1000 })
   const { read } = registry.app.blobs
   const opened = Promise.withResolvers<void>()
   const turnsOfLong: AbortSignal[] = []

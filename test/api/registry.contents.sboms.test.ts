@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { envelopeOf, keysOf, statementAbout } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Descriptor, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -49,7 +49,7 @@ async function refer(subject: Descriptor, artifactType: string, layers: readonly
 }
 
 async function read({ digest }: Descriptor): Promise<{ names: string[]; gaps: string[] }> {
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   const row = await registry.app.db.get<{ packages: string; gaps: string }>(
     sql`SELECT p.packages, c.gaps FROM image_contents c JOIN package_lists p ON p.hash = c.packages
          WHERE c.digest = ${digest}`,

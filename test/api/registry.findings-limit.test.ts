@@ -10,7 +10,7 @@ import { setWithin } from '#domains/scanning/lists/lists.store.ts'
 import { packageItem } from '#domains/scanning/queue/queue.model.ts'
 import { queueMatches } from '#domains/scanning/queue/queue.store.ts'
 import { beginSource, putRecords } from '#domains/scanning/records/records.service.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -124,7 +124,7 @@ test('finds all vulnerabilities of an image once withdrawn records bring it belo
 const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
   const events = await eventsOf(registry, async () => {
     await work()
-    await runDuty(registry.app, emitVulnerabilityEvents)
+    await runJob(registry.app, emitVulnerabilityEvents)
   })
   return events.filter(({ type }) => type.includes('.vulnerability.'))
 }
@@ -172,9 +172,9 @@ test('reports findings as resolved if they are withdrawn just before the image i
       const lists = over.map(({ id }) => ({ kind: 'list', organization: '', item: String(id) }) as const)
       await queueMatches(tx, lists, now.toISOString())
     })
-    await runDuty(app, matchPackages)
+    await runJob(app, matchPackages)
     await app.db.tx((tx) => queueMatches(tx, [item], now.toISOString()))
-    await runDuty(app, matchPackages)
+    await runJob(app, matchPackages)
   })
   assert.deepEqual(ofThird(events, 'resolved'), found)
   assert.deepEqual(await differences(), [])

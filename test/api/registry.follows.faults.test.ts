@@ -4,13 +4,13 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { followUpstreamsInTurns } from '#domains/mirrors/follows/follows.job.ts'
+import { createFollowJob } from '#domains/mirrors/follows/follows.job.ts'
 import { createOutgoingStreams } from '#lib/net/outgoing-streams.ts'
 import { privateAddresses } from '#lib/net/private-addresses.ts'
-import { createHostPaces } from '#lib/registries/host-paces.ts'
+import { createHostRateLimits } from '#lib/registries/host-rate-limits.ts'
 import { accountOf, createRegistryClient } from '#lib/registries/registry-client.ts'
 import { createRegistryTokens } from '#lib/registries/registry-tokens.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
@@ -37,7 +37,7 @@ async function scene(body: Json = {}) {
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 async function look(afterMs = 0) {
   shift += afterMs
-  return runDuty(later, followUpstreamsInTurns(minute))
+  return runJob(later, createFollowJob(minute))
 }
 const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
 const rowsOf = async (repo: string): Promise<number> =>
@@ -133,7 +133,7 @@ function clientOf(addresses: Record<string, string>, allowed: readonly string[] 
     lookup: (host, _options, callback) => callback(null, [{ address: addresses[host] ?? '192.0.2.1', family: 4 }]),
   })
   const monotonic = () => now
-  const paces = createHostPaces(monotonic)
+  const paces = createHostRateLimits(monotonic)
   const client = createRegistryClient({
     outgoing,
     tokens: createRegistryTokens(outgoing, monotonic),
@@ -245,7 +245,7 @@ test('a request with a long timeout waits for its slot in the rate limit of the 
   const outgoing = createOutgoingStreams({ allowed: privateAddresses(['127.0.0.1']), allowHttp: true })
   const monotonic = () => performance.now()
   const tokens = createRegistryTokens(outgoing, monotonic)
-  const client = createRegistryClient({ outgoing, tokens, paces: createHostPaces(monotonic), now: () => 0 })
+  const client = createRegistryClient({ outgoing, tokens, paces: createHostRateLimits(monotonic), now: () => 0 })
   const ask = (patienceMs: number) =>
     reasonOf(client.head({ ...nobody, origin: there.url }, 'app', '3', { patienceMs }))
   const all = await Promise.all(Array.from({ length: 16 }, () => ask(60_000)))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, types } from '../support/registry.ts'
@@ -37,7 +37,7 @@ async function scene() {
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 const look = async (afterMs = 0) => {
   shift += afterMs
-  return runDuty(later, followUpstreams)
+  return runJob(later, followUpstreams)
 }
 const digestOf = async (name: string, tag: string) =>
   (await client.call('HEAD', `${name}/manifests/${tag}`)).headers['docker-content-digest']

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { requestHistories } from '#domains/mirrors/follows/histories.job.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { digestOf, startRegistry } from '../support/registry.ts'
@@ -32,7 +32,7 @@ async function followed(there: TestUpstream, tags: number): Promise<string> {
   const repo = (await seed.repo(org.uid, { name })).uid as string
   const follow = { upstreamUid: upstream.uid, path: 'app', tags: names }
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, follow))
-  await runDuty(app, followUpstreams)
+  await runJob(app, followUpstreams)
   return repo
 }
 const waitingOf = (repo: string): Promise<Json[]> =>
@@ -52,13 +52,13 @@ test('asks a rate-limited upstream once per run, and still asks other upstreams 
   const [waits, goesOn] = [await followed(busy, 10), await followed(idle, 2)]
   const before = await waitingOf(waits)
   assert.equal(before.length, 10)
-  assert.deepEqual(await runDuty(app, askForHistories), { told: 2, failed: 0 })
+  assert.deepEqual(await runJob(app, requestHistories), { told: 2, failed: 0 })
   assert.deepEqual(await waitingOf(goesOn), [])
   assert.deepEqual(await waitingOf(waits), before, 'and nothing is written')
   assert.equal(busy.count('GET /v2/app/_'), 0)
   for (let i = 0; i < 2; i++) {
     shift += minute
-    assert.deepEqual(await runDuty(app, askForHistories), { told: 5, failed: 0 })
+    assert.deepEqual(await runJob(app, requestHistories), { told: 5, failed: 0 })
   }
   assert.deepEqual(await waitingOf(waits), [])
 })
@@ -70,11 +70,11 @@ test('keeps the pages of a long history that were read before the request limit,
   there.breakWith(telling(() => records))
   const repo = await followed(there, 10)
   shift += 6_000
-  let { told } = await runDuty(app, askForHistories)
+  let { told } = await runJob(app, requestHistories)
   assert.equal(told, 1000)
   for (let run = 0; run < 10 && (await waitingOf(repo)).length > 0; run++) {
     shift += minute
-    told! += (await runDuty(app, askForHistories)).told!
+    told! += (await runJob(app, requestHistories)).told!
   }
   assert.equal(told, 12_000)
 })
@@ -93,7 +93,7 @@ test('reading a history in draft format waits for the rate limit before its next
   // Includes time for the request to the other address.
   shift += 7_000
   ticksFrom = performance.now()
-  const { told } = await runDuty(app, askForHistories)
+  const { told } = await runJob(app, requestHistories)
   assert.ok(told! >= 1500)
   assert.ok((await waitingOf(repo)).length < 10)
 })

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { requestHistories } from '#domains/mirrors/follows/histories.job.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { captureLog } from '../support/log.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -31,8 +31,8 @@ async function followed(url: string, path: string, more: Json = {}) {
 }
 async function look(afterMs = 0) {
   shift += afterMs
-  await runDuty(later, followUpstreams)
-  return runDuty(later, askForHistories)
+  await runJob(later, followUpstreams)
+  return runJob(later, requestHistories)
 }
 const toldOf = async (repo: string, query = '', client = operator): Promise<Json[]> =>
   ok(await client.get(`/registry/v2/repos/${repo}/toldTagHistory?${query}`)).records ?? []
@@ -272,8 +272,8 @@ for (const status of [404, 403]) {
       return true
     })
     const { repo, upstream } = await followed(there.url, 'app')
-    await runDuty(later, followUpstreams)
-    const run = runDuty(later, askForHistories)
+    await runJob(later, followUpstreams)
+    const run = runJob(later, requestHistories)
     await asked.promise
     ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream, path: 'other' }))
     answer.resolve()
@@ -293,18 +293,18 @@ test('an upstream with an unreadable password does not block others', async () =
   there.move('1.0', 'now')
   there.breakWith(telling(() => [right()]))
   const first = await followed(there.url, 'app')
-  await runDuty(later, followUpstreams)
+  await runJob(later, followUpstreams)
   const name = `mirror-${count++}`
   const other = (await seed.repo(org.uid, { name })).uid as string
   const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url: there.url }))
   ok(await operator.post(`/registry/v2/repos/${other}/follow`, { upstreamUid: upstream.uid, path: 'app' }))
   shift += minute
-  await runDuty(later, followUpstreams)
+  await runJob(later, followUpstreams)
   await app.db.tx((tx) =>
     tx.run(sql`UPDATE upstreams SET password = ${Buffer.from('none')} WHERE uid = ${first.upstream}`),
   )
   const log = captureLog()
-  assert.deepEqual(await runDuty({ ...later, log: log.log }, askForHistories), { told: 1, failed: 1 })
+  assert.deepEqual(await runJob({ ...later, log: log.log }, requestHistories), { told: 1, failed: 1 })
   assert.equal((await toldOf(other)).length, 1)
   assert.ok(log.lines.length > 0)
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { codeOf, startRegistry } from '../support/registry.ts'
@@ -38,7 +38,7 @@ async function scene(more: Json = {}) {
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 async function look(afterMs = 0) {
   shift += afterMs
-  return runDuty(later, followUpstreams)
+  return runJob(later, followUpstreams)
 }
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { followUpstreams, followUpstreamsInTurns } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { createFollowJob, followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
@@ -38,7 +38,7 @@ async function scene() {
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 const look = async (afterMs = 0, job = followUpstreams) => {
   shift += afterMs
-  return runDuty(later, job)
+  return runJob(later, job)
 }
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []
@@ -92,7 +92,7 @@ test('reading a long list of tags pauses for other work after each page', async 
   const long = await follow('long')
   const short = await follow('short', { tags: ['t0'] })
   const started = later.clock().toISOString()
-  const looked = await look(0, followUpstreamsInTurns(0))
+  const looked = await look(0, createFollowJob(0))
   assert.deepEqual([looked.moves, looked.failed], [pages + 1, 0])
   assert.equal((await historyOf(short, 't0')).length, 1)
   assert.ok(there.asked.indexOf('HEAD /v2/short/manifests/t0') < there.asked.lastIndexOf('GET /v2/long/tags/list'))

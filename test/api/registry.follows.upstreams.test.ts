@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
@@ -30,10 +30,10 @@ async function watch(url: string, path: string, there: RegistryClient, account: 
   const first = await there.pushImage(path, '1.0')
   await there.pushImage(path, 'edge')
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream.uid, path }))
-  assert.deepEqual(await runDuty(later, followUpstreams), { looks: 2, moves: 2, failed: 0 })
+  assert.deepEqual(await runJob(later, followUpstreams), { looks: 2, moves: 2, failed: 0 })
   const second = await there.pushImage(path, '1.0')
   shift += 61 * minute
-  assert.deepEqual(await runDuty(later, followUpstreams), { looks: 2, moves: 1, failed: 0 })
+  assert.deepEqual(await runJob(later, followUpstreams), { looks: 2, moves: 1, failed: 0 })
   const { records } = ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=1.0`))
   assert.deepEqual(
     records.map((one: Json) => [one.digest, one.source, one.checkedBefore !== undefined]),
@@ -70,8 +70,8 @@ async function mirror(url: string, path: string, there: RegistryClient, account:
       await pull(`manifests/${mode}`)
       await pullAll(image.digest)
     }
-    await runDuty(later, followUpstreams)
-    await runDuty(later, fetchFollowed)
+    await runJob(later, followUpstreams)
+    await runJob(later, fetchFollowed)
     const followed = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
     assert.deepEqual([followed.waitingCount, followed.fetchProblem], [0, ''])
     // The upstream gets no requests from here on.
@@ -101,7 +101,7 @@ test('a private registry cannot be mirrored without credentials', async () => {
   await there.registryOperator.pushImage('acme/app', '1.0')
   const follow = { upstreamUid: upstream.uid, path: 'acme/app', tags: ['1.0'] }
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, follow))
-  const looked = await runDuty(later, followUpstreams)
+  const looked = await runJob(later, followUpstreams)
   assert.deepEqual([looked.moves, looked.failed], [0, 1])
   ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
 })

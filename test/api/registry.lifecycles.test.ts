@@ -7,7 +7,7 @@ import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { judgeTags } from '#domains/registry/lifecycles/eol-tags.job.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { startWorkers, type Workers } from '#workers.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { allRead, pushLayers } from '../support/images.ts'
@@ -211,9 +211,9 @@ test('tags without further rebuilds are inactive: superseded, not in the active 
   }
   assert.deepEqual(await deprecated(), [])
   const events = await registry.app.db.all<Json>(sql`SELECT count(*) AS n FROM events_outbox`)
-  await runDuty(registry.app, judgeTags)
+  await runJob(registry.app, judgeTags)
   assert.deepEqual(await deprecated(), ['24.1.0-r9', '24.2.0-r0', 'old'])
-  assert.deepEqual((await runDuty(registry.app, judgeTags)) as Json, { changed: 0, mains: 0 })
+  assert.deepEqual((await runJob(registry.app, judgeTags)) as Json, { changed: 0, mains: 0 })
   const later = await registry.app.db.all<Json>(sql`SELECT count(*) AS n FROM events_outbox`)
   assert.deepEqual(later, events)
 
@@ -224,7 +224,7 @@ test('tags without further rebuilds are inactive: superseded, not in the active 
   const latest = (await eolTags(repo, 'name=latest'))[0]!.id
   const v1 = ok(await operator.get(`/registry/v1/tags?id=${latest}`)).items[0]
   ok(await operator.call('PUT', `/registry/v1/tags/${latest}`, { ...v1, deprecated: true }))
-  await runDuty(registry.app, judgeTags)
+  await runJob(registry.app, judgeTags)
   assert.deepEqual(await inactive(), ['24.1.0-r9', 'latest'])
   assert.deepEqual(await deprecated(), ['24.1.0-r9', 'latest'])
   const superseded = (await eolTags(repo, 'name=24.1.0-r9'))[0]!.id

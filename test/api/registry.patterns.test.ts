@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
 import { patterns } from '#lib/patterns/patterns.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import { publishAt } from '../support/hostile-upstreams.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -84,7 +84,7 @@ test('patterns above later limits still match, are reported, and do not block ot
 
   there.move('1.0-old', 'one')
   there.move('UPPER', 'other')
-  assert.deepEqual(await runDuty(app, followUpstreams), { looks: 1, moves: 1, failed: 0 })
+  assert.deepEqual(await runJob(app, followUpstreams), { looks: 1, moves: 1, failed: 0 })
 
   assert.equal(ok(await operator.patch(`${upstreams}/${upstream.uid}`, { requestsPerSecond: 7 })).allow[0], old)
   assert.equal(ok(await follow({ tags: [oldTag], interval: '600s' })).tags[0], oldTag)

@@ -17,15 +17,15 @@ import { parseEntry } from '#lib/tlog/tag-entry.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
 import { nodesOf, openTiles, tileKey, tileWidth } from '#lib/tlog/tiles.ts'
 import { operatorUid } from '#lib/uid.ts'
-import { runDuty, withoutLease } from '../support/background-jobs.ts'
+import { runJob, withoutLease } from '../support/background-jobs.ts'
 import { captureLog } from '../support/log.ts'
 import { entriesIn, tilePathOf } from '../support/log-tree.ts'
 import { type Client, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { digestOf, ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
 
 async function logged({ app }: Pick<Pinfold, 'app'>): Promise<void> {
-  await runDuty(app, backfillLedgers)
-  await runDuty(app, sequenceLedgers)
+  await runJob(app, backfillLedgers)
+  await runJob(app, sequenceLedgers)
 }
 
 /** Reads a complete log, and checks everything that can be verified without tag history rows. */
@@ -250,7 +250,7 @@ test('adds tag history older than the log in batches, before newer rows', async 
     await tx.run(sql`INSERT INTO ledger_backfills (ledger_id, after_tag, after_time) SELECT id, '', '' FROM ledgers`)
   })
   await plantTag(pinfold, repo, 'v1', 'c')
-  await runDuty(app, sequenceLedgers)
+  await runJob(app, sequenceLedgers)
   assert.equal((await operator.get(`${prefix}/checkpoint`)).status, 404)
   await logged(pinfold)
   const { entries } = await readLog(operator, url, prefix)
@@ -410,7 +410,7 @@ test('a new key signs together with the former key for 30 days, and the log name
   later = 31 * 24 * 3_600_000
   const token = await pinfold.tokenFor(operatorUid, { now: clock() })
   await plantTag({ ...pinfold, operator: pinfold.withToken(token) }, repo, 'v1', 'c')
-  await runDuty(app, sequenceLedgers)
+  await runJob(app, sequenceLedgers)
   const client = pinfold.withToken(token)
   const policy = parsePolicy((await client.get(`${prefix}/policy`)).text)
   assert.deepEqual(policy.logs.map(vkeyOf), [key])

@@ -8,7 +8,7 @@ import { sequenceSome } from '#domains/ledger/proofs/sequence.service.ts'
 import { signLogs } from '#domains/ledger/proofs/signing.service.ts'
 import { parseProofs } from '#lib/tlog/proof-text.ts'
 import { parseEntry } from '#lib/tlog/tag-entry.ts'
-import { runDuty, withoutLease } from '../support/background-jobs.ts'
+import { runJob, withoutLease } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 import { digestOf, plantMoves, plantTag } from '../support/tags.ts'
@@ -143,14 +143,14 @@ test('skips repositories that cannot be logged, however many there are', async (
   assert.equal(await some(), 1)
   assert.deepEqual([await left(waiting), await left([next!]), await left(good)], [250, 0, 0])
   assert.equal(await some(), 0)
-  assert.deepEqual(await runDuty(pinfold.app, sequenceLedgers).then(({ entries }) => entries ?? 0), 0)
+  assert.deepEqual(await runJob(pinfold.app, sequenceLedgers).then(({ entries }) => entries ?? 0), 0)
 })
 
 test('a log suspended while its rows are read gets no successor, and is not signed', async () => {
   const { app } = pinfold
   const organization = await newOrganization()
   await plantWaiting(organization, 1, 3)
-  await runDuty(app, sequenceLedgers)
+  await runJob(app, sequenceLedgers)
   await plantWaiting(organization, 1, 5)
   const suspend = (tx: Tx) =>
     tx.run(sql`UPDATE ledger_logs SET state = 2 WHERE org_uid = ${organization} AND state = 1`)
@@ -190,7 +190,7 @@ test('a log suspended while its rows are read gets no successor, and is not sign
 async function runs(): Promise<{ entries: number; checkpoints: number; asked: number }> {
   let asked = 0
   const unsubscribe = sequenceLedgers.wake!(pinfold.app).subscribe(() => asked++)
-  const { entries = 0, checkpoints = 0 } = await runDuty(pinfold.app, sequenceLedgers)
+  const { entries = 0, checkpoints = 0 } = await runJob(pinfold.app, sequenceLedgers)
   unsubscribe()
   return { entries, checkpoints, asked }
 }

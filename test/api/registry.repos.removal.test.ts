@@ -10,7 +10,7 @@ import { mostAtOnce, piecesAtOnce, sliceSize } from '#domains/registry/repos/rem
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { startWorkers } from '#workers.ts'
 import { type Finding, verify } from '../../src/maintenance/verify.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { eventually } from '../support/receiver.ts'
@@ -148,7 +148,7 @@ test('deleting parts that are already gone takes few transactions while the rest
     if (options === inRepo) took++
     return tx(work, options)
   }
-  await runDuty(app, removeRepos)
+  await runJob(app, removeRepos)
   // Tags, blobs, a few other rows, and for each kind one query that finds no more rows.
   const needed = Math.ceil((many + blobs) / sliceSize) + 2 * removings(app).length
   assert.ok(took > 0 && took <= needed, `${took} transactions, where ${needed} would do`)
@@ -195,7 +195,7 @@ test('deletes uploads with many parts in batches, and the parts in the next garb
   assert.deepEqual(await app.db.all(sql`SELECT uid FROM uploads`), [])
   assert.equal(await waiting(), mostAtOnce + 4)
   assert.deepEqual(await problems(registry), [])
-  for (const job of [scheduleCollections, collectBlobs]) await runDuty(app, job)
+  for (const job of [scheduleCollections, collectBlobs]) await runJob(app, job)
   assert.equal(await waiting(), 0)
   // The blobs of the images may be deleted by now, too.
   assert.ok((await storedOf(app)).length <= stored)
@@ -224,7 +224,7 @@ test('schedules organizations fairly, however much one of them has deleted', asy
   assert.equal(uids.length, 3)
   const ended: unknown[] = []
   const log = { ...app.log, info: (_: string, fields: Record<string, unknown> = {}) => ended.push(fields.uid) }
-  assert.deepEqual(await runDuty({ ...app, log: log as typeof app.log }, removeRepos), { repos: 3 })
+  assert.deepEqual(await runJob({ ...app, log: log as typeof app.log }, removeRepos), { repos: 3 })
   assert.deepEqual(ended, [uids[0], uids[2], uids[1]])
   await checkLists(registry)
   await checkUsage(registry)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
 import { createContentRulesCache } from '#domains/policy/retention/content-rules-cache.ts'
-import { heldIn, keptIn, keptOf, RetentionSearch } from '#domains/policy/retention/kept.service.ts'
+import { holdIn, protectionIn, protectionOf, RetentionSearch } from '#domains/policy/retention/protection.service.ts'
 import { raiseRulesVersion } from '#domains/policy/retention/retention.store.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { assertError, ok } from '../support/expect.ts'
@@ -58,7 +58,7 @@ test('evaluates each manifest once, however many tags have pointed to it', async
   ])
   const { reader, seen } = counting()
   const look = await RetentionSearch.at(reader, pinfold, repo, later)
-  assert.equal(await keptIn(look), undefined)
+  assert.equal(await protectionIn(look), undefined)
   // There are 400 pairs of a tag and a manifest.
   assert.ok(seen.statements < 150, `${seen.statements} statements`)
 })
@@ -71,12 +71,12 @@ test('reads a limited number of rows per check, keeps undecided manifests, and r
   await plantMoves(pinfold, repo, [{ tag: 'v1', digest }, { tag: 'v1', digest: `sha256:${'1'.repeat(64)}` }, ...moves])
   const { reader, seen } = counting()
   const look = await RetentionSearch.at(reader, pinfold, repo, later)
-  assert.equal((await keptIn(look))?.by, 'UNDECIDED')
+  assert.equal((await protectionIn(look))?.by, 'UNDECIDED')
   assert.ok(seen.rows < 21_000, `${seen.rows} rows`)
   const contentRules = await RetentionSearch.at(reader, pinfold, repo, later)
   const short = new RetentionSearch(reader, contentRules.contentRules, repo, later, { most: 1 })
-  assert.equal((await keptOf(short, digest))?.by, 'UNDECIDED')
-  assert.equal(await heldIn(look), undefined, 'nobody holds anything')
+  assert.equal((await protectionOf(short, digest))?.by, 'UNDECIDED')
+  assert.equal(await holdIn(look), undefined, 'nobody holds anything')
   const refused = await pinfold.operator.delete(`/registry/v2/repos/${repo.uid}`)
   assert.deepEqual([refused.status, refused.body.details[0].reason], [400, 'CONTENT_KEPT'])
   assert.match(refused.body.message, /too many tags and parents to check/)
@@ -93,7 +93,7 @@ test('searches a limited number of untagged manifests, in several reads', async 
   const { contentRules } = await RetentionSearch.at(db, pinfold, repo, later)
   const kept = async (most?: number) => {
     const { reader, seen } = counting()
-    const found = await keptIn(
+    const found = await protectionIn(
       new RetentionSearch(reader, contentRules, repo, later, most === undefined ? {} : { most }),
     )
     return [found?.by, found?.rule, seen.rows]
@@ -119,7 +119,7 @@ test('finds the last digests of a tag after ten thousand updates of other tags',
   const kept = []
   for (const digest of releases) {
     const look = await RetentionSearch.at(pinfold.app.db, pinfold, repo, later)
-    kept.push((await keptOf(look, digest))?.by)
+    kept.push((await protectionOf(look, digest))?.by)
   }
   assert.deepEqual(kept, [undefined, 'LAST', 'LAST'])
 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
@@ -33,7 +33,7 @@ async function scene(tagsOf: readonly number[]) {
   ])
   const plan = async (): Promise<Json> => {
     const { uid: made } = ok(await operator.post(`/registry/v2/retentionPlans/${uid}`, {}))
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     return ok(await operator.get(`/registry/v2/retentionPlans/${made}`))
   }
   return { uid, digests, plan }
@@ -45,7 +45,7 @@ test('a plan continues with a second check after the first reaches its read limi
   const made = await plan()
   assert.deepEqual([made.state, made.manifests, made.undecided], ['READY', '3', '0'])
   ok(await pinfold.operator.post(`/registry/v2/retentionPlans/${made.uid}:apply`, {}))
-  await runDuty(pinfold.app, sweepRetention)
+  await runJob(pinfold.app, sweepRetention)
   const applied = ok(await pinfold.operator.get(`/registry/v2/retentionPlans/${made.uid}`))
   assert.deepEqual([applied.state, applied.deleted, applied.left], ['APPLIED', String(digests.length), '0'])
 })

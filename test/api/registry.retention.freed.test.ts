@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Random, randomFrom, seedOf } from '../support/random.ts'
@@ -41,7 +41,7 @@ async function freedBy(random: Random, rules: readonly Json[], images: number): 
   const collect = async (): Promise<Json> => ok(await (await operator()).post('/control/v1/blobs:collect', {}))
 
   const { uid } = ok(await (await operator()).post(`/registry/v2/retentionPlans/${org.uid}`, {}))
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
   const planOf = async () => ok(await (await operator()).get(`/registry/v2/retentionPlans/${uid}`))
   const { bytes } = await planOf()
   const { deletions } = ok(await (await operator()).get(`/registry/v2/retentionPlans/${uid}/deletions?pageSize=200`))
@@ -54,7 +54,7 @@ async function freedBy(random: Random, rules: readonly Json[], images: number): 
     ofManifests += (await reader.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.length
   }
   ok(await (await operator()).post(`/registry/v2/retentionPlans/${uid}:apply`, {}))
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
   assert.equal((await planOf()).deleted, String(deletions.length))
 
   const before = used()

@@ -6,7 +6,7 @@ import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { writeUsage } from '#domains/registry/usage/digest-usage.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { newUid } from '#lib/uid.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { indexOf, type RegistryClient, startRegistry } from '../support/registry.ts'
@@ -27,7 +27,7 @@ const callerOf = (uid: string) => ({
 const owner = callerOf((await registry.seed.member(org.uid, roleUids.owner)).uid)
 const operator = callerOf(operatorUid)
 const pushing = (): Promise<RegistryClient> => registry.registryAs(registry.pusher.uid)
-const work = () => runDuty(app, sweepRetention)
+const work = () => runJob(app, sweepRetention)
 
 const other = (await registry.seed.group('', { name: 'plans' })).uid
 const folders: string[] = []
@@ -191,7 +191,7 @@ test('a plan keeps manifests that were requested within the last hour, because a
   const ready = await plan(folder)
   const later = await pushing()
   await later.ok(200, 'HEAD', `${name}/manifests/${asked.digest}`)
-  await runDuty(app, writeUsage)
+  await runJob(app, writeUsage)
   assert.deepEqual([(await apply(ready.uid)).deleted, sorted(await deletionsOf(ready.uid)).length], ['1', 2])
   await later.ok(200, 'GET', `${name}/manifests/${asked.digest}`)
   assert.equal((await later.call('GET', `${name}/manifests/${other.digest}`)).status, 404)
@@ -207,7 +207,7 @@ test('keeps an image requested 59 minutes ago, also across midnight, and deletes
     const { digest } = await (await pushing()).pushImage(name)
     now = Date.parse(new Date(now + 3 * day).toISOString().slice(0, 10) + requestedAt)
     await (await pushing()).ok(200, 'HEAD', `${name}/manifests/${digest}`)
-    await runDuty(app, writeUsage)
+    await runJob(app, writeUsage)
     now += 59 * minute
     const kept = await apply((await plan(folder)).uid)
     assert.deepEqual([kept.deleted, kept.left], ['0', '1'], requestedAt)

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { DeletionDecisions } from '#domains/policy/retention/deletable.service.ts'
-import { RetentionSearch } from '#domains/policy/retention/kept.service.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
+import { RetentionSearch } from '#domains/policy/retention/protection.service.ts'
 import { contentRulesAt, type Retention, toContentRules } from '#domains/policy/retention/retention.model.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { assignTag, removeTagNamed } from '#domains/registry/tags/tag-moves.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { newUid } from '#lib/uid.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
@@ -187,12 +187,12 @@ test('random rules select what a simple evaluation selects, and an applied plan 
     const { uid } = world.repo
     for (const says of rules) ok(await operator.post(`/registry/v2/retentionRules/${uid}`, says))
     const plan = ok(await operator.post(`/registry/v2/retentionPlans/${uid}`, {}))
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     const { deletions } = ok(await operator.get(`/registry/v2/retentionPlans/${plan.uid}/deletions`))
     const expected = letGo(world, rules)
     assert.deepEqual(deletions.map(({ digest }: Json) => digest).sort(), expected, `round ${round}`)
     ok(await operator.post(`/registry/v2/retentionPlans/${plan.uid}:apply`, {}))
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     const left = await app.db.all<{ digest: string }>(sql`
       SELECT digest FROM manifests WHERE repo_id = ${world.repo.id} ORDER BY digest`)
     const kept = world.images.map(({ digest }) => digest).filter((digest) => !expected.includes(digest))

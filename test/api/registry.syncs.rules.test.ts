@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { copyRepos } from '#domains/mirrors/copies/syncs.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { indexOf, startRegistry } from '../support/registry.ts'
@@ -29,7 +29,7 @@ const copied = (to: string, source: string, more: Json = {}, by: Client = operat
 /** Runs the job after all copies are due again. */
 async function run() {
   shift += minute + 1000
-  return runDuty(app, copyRepos)
+  return runJob(app, copyRepos)
 }
 const statusOf = async (uid: string): Promise<string> => ok(await operator.get(`${v1}/${uid}:syncstatus`)).status
 const digestOf = async (path: string, tag: string) => {

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import type { Db } from '#db/sql.ts'
 import { createTermsGate } from '#domains/iam/terms/terms-gate.ts'
-import { copyRepos, copyReposInTurns } from '#domains/mirrors/copies/syncs.job.ts'
+import { copyRepos, createCopyJob } from '#domains/mirrors/copies/syncs.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, indexOf, startRegistry, types } from '../support/registry.ts'
@@ -32,7 +32,7 @@ const copied = (to: string, source: string, more: Json = {}, by: Client = operat
 /** Runs the job after all copies are due again. */
 async function run() {
   shift += minute + 1000
-  return runDuty(app, copyRepos)
+  return runJob(app, copyRepos)
 }
 const statusOf = async (uid: string): Promise<string> => ok(await operator.get(`${v1}/${uid}:syncstatus`)).status
 const digestOf = async (path: string, tag: string) => {
@@ -169,7 +169,7 @@ test('copies organizations and repositories fairly, and can switch in the middle
   ok(await copied(short.to, short.source))
   ok(await operator.post(`${repos}/${other.uid}`, { name: 'copy', syncConfig: { source: away.uid } }))
   shift += minute + 1000
-  const events = await eventsOf(registry, () => runDuty(app, copyReposInTurns(0)))
+  const events = await eventsOf(registry, () => runJob(app, createCopyJob(0)))
   const names = events.filter(({ type }) => type.includes('tag.created')).map(({ body }) => body.name as string)
   assert.deepEqual(names.toSorted(), ['a', 'all', 'b', 'c', 'd', 'e', 'first', 'only', 'second'])
   for (const early of ['first', 'second', 'only']) {
@@ -191,7 +191,7 @@ test('stops a copy when a member turns it off', async () => {
     }
     return app.db.get(query)
   }
-  const { failed } = (await runDuty({ ...app, db: { ...app.db, get } }, copyRepos)) as Json
+  const { failed } = (await runJob({ ...app, db: { ...app.db, get } }, copyRepos)) as Json
   assert.equal(failed, 0)
   assert.equal((await client.call('GET', `${copy}/manifests/${digest}`)).status, 404)
   assert.equal(await digestOf(copy, 'tag'), undefined)
@@ -204,7 +204,7 @@ test('pauses copying until newly required terms are accepted', async () => {
   const documents = [{ id: 'new-terms', label: 'New terms', url: 'https://example.com/' }]
   const terms = createTermsGate(app.db, documents, app.eventTable.methods('registry.tag.created'))
   shift += minute + 1000
-  await runDuty({ ...app, terms }, copyRepos)
+  await runJob({ ...app, terms }, copyRepos)
   assert.equal(await statusOf(uid), 'FAILED')
   assert.equal(await digestOf(copy, 'tag'), undefined)
   await run()

@@ -7,7 +7,7 @@ import { list, sql, type Tx } from '#db/sql.ts'
 import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { indexTags } from '#domains/registry/tags/index-tags.job.ts'
 import { everyShape, shapeOf } from '#domains/registry/tags/tags.model.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { startScene } from '../support/scene.ts'
@@ -110,7 +110,7 @@ test('one request finds the last matching tag of a large repository, or that no 
   const repo = await LargeRepo.make()
   await repo.add([...numbered(0, 3 * perSegment), 'zz-The.Last_one'])
   assert.ok((await repo.search({ part: 'last' })).pages > 1, 'without an index')
-  assert.equal((await runDuty(pinfold.app, indexTags)).segments, 3)
+  assert.equal((await runJob(pinfold.app, indexTags)).segments, 3)
   const last = repo.having('the.last_')
   assert.equal(last.length, 1)
   for (const part of ['the.last_', 'LAST', 'zz', 'Z', '-the', 'zz-the.last_one']) {
@@ -155,7 +155,7 @@ test('finds tags that were pushed, deleted and recreated between index runs, lik
       await repo.add([...some(40), ...gone.filter(() => random(3) === 0)])
     }
     await compare(repo, random)
-    await runDuty(pinfold.app, indexTags)
+    await runJob(pinfold.app, indexTags)
     await compare(repo, random)
   }
   assert.ok((await repo.indexes())[0]! >= 3)
@@ -181,7 +181,7 @@ async function compare(repo: LargeRepo, random: (below: number) => number): Prom
 test('finds new tags in SQLite although they reuse the row numbers of deleted tags', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, perSegment))
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   await repo.delete(numbered(perSegment - 100, perSegment))
   const fresh = Array.from({ length: 50 }, (_, i) => `fresh-${i}`)
   await repo.add(fresh)
@@ -195,24 +195,24 @@ test('finds a tag with a lower row number than earlier tags of other repositorie
   const first = sql`SELECT id FROM tags WHERE repo_id = ${other.id} AND name = 'first'`
   const { id } = (await db.get<{ id: number }>(first))!
   await other.delete(['first'])
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   await repo.add(['late'])
   // The tag gets its number as if its transaction had started before the second one.
   await db.tx((tx) => tx.run(sql`UPDATE tags SET id = ${id} WHERE repo_id = ${repo.id} AND name = 'late'`))
   await other.add(['third'])
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   assert.deepEqual(await repo.indexes(), [1])
 })
 
 test('rebuilds an index with far more names than the repository has tags', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 5 * perSegment))
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   assert.deepEqual(await repo.indexes(), [5])
   await repo.delete(numbered(0, 5 * perSegment - 10))
   assert.deepEqual((await repo.search({ part: '7' })).names, repo.having('7'))
   await repo.add(Array.from({ length: perSegment }, (_, i) => `next.${i}`))
-  const { dropped } = await runDuty(pinfold.app, indexTags)
+  const { dropped } = await runJob(pinfold.app, indexTags)
   assert.deepEqual(await repo.indexes(), [1])
   assert.ok(dropped! > 5 * 128, `${dropped}`)
   assert.deepEqual((await repo.search({ part: '77' })).names, repo.having('77'))
@@ -222,14 +222,14 @@ test('finds names in order if they are close together in one index segment and f
   const repo = await LargeRepo.make()
   await repo.add(['a-hit', ...Array.from({ length: perSegment - 1 }, (_, i) => `z-hit-${10_000 + i}`)])
   await repo.add(Array.from({ length: perSegment }, (_, i) => `b-${10_000 + i}${i % 64 === 0 ? '-hit' : ''}`))
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   assert.deepEqual((await repo.search({ part: '-hit', pageSize: '150' })).names, repo.having('-hit'))
 })
 
 test('a request scans a limited number of names, also without a match, and the next request continues', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 2 * perSegment))
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   await repo.delete(numbered(0, 2 * perSegment - 1))
   assert.deepEqual(await repo.search({ part: 'build-' }), { names: repo.having('build-'), pages: 2 })
   // Each tag has the three characters of the search text in different places. The next request starts at a matching tag.
@@ -237,7 +237,7 @@ test('a request scans a limited number of names, also without a match, and the n
   const names = Array.from({ length: 9 * perSegment - 1 }, (_, i) => `abc-bcd-${100_000 + i}`)
   names[8 * perSegment] += '-abcd'
   await near.add([...names, 'x-abcd'])
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   assert.deepEqual(await near.search({ part: 'abcd' }), { names: near.having('abcd'), pages: 2 })
 })
 
@@ -252,14 +252,14 @@ async function rowsOf(index: number): Promise<number> {
 async function indexedRepo(): Promise<{ repo: LargeRepo; index: number }> {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, perSegment + 5))
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   const { id } = (await db.get<{ id: number }>(sql`SELECT id FROM tag_part_indexes WHERE repo_id = ${repo.id}`))!
   assert.ok((await rowsOf(id)) > 128)
   return { repo, index: id }
 }
 async function checkGone(repo: LargeRepo, index: number): Promise<void> {
   assert.deepEqual(await repo.indexes(), [])
-  await runDuty(pinfold.app, indexTags)
+  await runJob(pinfold.app, indexTags)
   assert.equal(await rowsOf(index), 0)
   assert.equal(await db.get(sql`SELECT id FROM tag_part_indexes WHERE repo_id IS NULL`), undefined)
 }
@@ -269,7 +269,7 @@ test('deletes the index rows of a deleted repository', async () => {
   // As after a retention run that left few rows: the deletion then takes one batch.
   await repo.delete(numbered(100, perSegment + 5))
   ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
-  await runDuty(pinfold.app, removeRepos)
+  await runJob(pinfold.app, removeRepos)
   await checkGone(repo, index)
 })
 
@@ -279,7 +279,7 @@ test('deletes the index of a repository that an earlier server version deleted, 
   ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
   assert.ok(await db.get(sql`SELECT id FROM repo_removals WHERE id = ${repo.id}`))
   await db.tx((tx) => tx.run(sql`UPDATE tag_part_indexes SET repo_id = ${repo.id}, due = 1 WHERE id = ${index}`))
-  assert.deepEqual(await runDuty(pinfold.app, indexTags), { segments: 0, dropped: 0 })
-  assert.deepEqual(await runDuty(pinfold.app, removeRepos), { repos: 1 })
+  assert.deepEqual(await runJob(pinfold.app, indexTags), { segments: 0, dropped: 0 })
+  assert.deepEqual(await runJob(pinfold.app, removeRepos), { repos: 1 })
   await checkGone(repo, index)
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sweepUsage } from '#domains/registry/usage/digest-usage.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
@@ -80,7 +80,7 @@ test('pulls of ignored identities are still excluded after a week, when stored c
   await note(scanned.digest, '', 'HEAD', 40)
   await note(used.digest, '', 'HEAD', 40)
   let api = await on(41)
-  await runDuty(registry.app, sweepUsage)
+  await runJob(registry.app, sweepUsage)
   api = await on(41)
   assert.deepEqual(await list(api), [])
   const but = await list(api, `except=${scanner}`)

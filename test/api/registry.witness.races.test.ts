@@ -5,7 +5,7 @@ import { sql } from '#db/sql.ts'
 import { sequenceLedgers, witnessLedgers } from '#domains/ledger/ledger.job.ts'
 import { askBeforeSigning, collectCosignatures } from '#domains/ledger/proofs/cosignatures.service.ts'
 import { sequenceSome } from '#domains/ledger/proofs/sequence.service.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import type { Pinfold } from '../support/pinfold.ts'
 import { plantTag } from '../support/tags.ts'
 import { restart, witnessed } from '../support/witnessed.ts'
@@ -33,14 +33,14 @@ const suspended = async ({ operator }: Pinfold): Promise<number> =>
 test('a log can be signed and witnessed again while a witness is asked about an earlier checkpoint', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   let held = 0
   sendBy(log, (send) => async (...request) => {
     if (held++ === 0) {
       await plantTag(log, repo, 'v1', 'c')
-      await runDuty(log.app, sequenceLedgers)
+      await runJob(log.app, sequenceLedgers)
       assert.equal(await asking(log, collectCosignatures), 1)
     }
     return send(...request)
@@ -48,7 +48,7 @@ test('a log can be signed and witnessed again while a witness is asked about an 
   assert.deepEqual([await asking(log, collectCosignatures), held], [0, 2])
   assert.deepEqual(headOf(await checkpoint()), { size: 4, signatures: 2 })
   await plantTag(log, repo, 'v1', 'd')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.deepEqual(headOf(await checkpoint()), { size: 5, signatures: 1 })
   assert.equal(await suspended(log), 0)
 })
@@ -62,22 +62,22 @@ test('an older cosignature never replaces one of a later checkpoint', async () =
     const answer = await send(...request)
     if (held++ === 0) {
       await plantTag(log, repo, 'v1', 'b')
-      await runDuty(log.app, sequenceLedgers)
+      await runJob(log.app, sequenceLedgers)
       assert.equal(await asking(log, collectCosignatures), 1)
     }
     return answer
   })
   assert.equal(await asking(log, collectCosignatures), 0)
   assert.deepEqual(headOf(await checkpoint()), { size: 3, signatures: 2 })
-  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
+  assert.deepEqual(await runJob(log.app, witnessLedgers), { cosigned: 0 })
 })
 
 test('after a lost answer, two concurrent requests to a witness both continue from its stored size', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   await log.app.db.tx((tx) => tx.run(sql`UPDATE ledger_cosigners SET size = 1`))
   restart(log)
   await plantTag(log, repo, 'v1', 'c')
@@ -93,7 +93,7 @@ test('after a lost answer, two concurrent requests to a witness both continue fr
   })
   await Promise.all([asking(log, askBeforeSigning), asking(log, collectCosignatures)])
   assert.deepEqual(statuses.sort(), [200, 200, 409, 409, 409], 'otherwise they have not met')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(headOf(await checkpoint()).size, 4)
   assert.equal(await suspended(log), 0)
 })
@@ -110,11 +110,11 @@ test('asks a witness that reports a different size each time only a few times, w
 test('stops signing a log if a witness has a different checkpoint of the same size', async () => {
   const { closing, log, repo, witnesses } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET root = ${root}`))
   restart(log)
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await suspended(log), 1)
 })

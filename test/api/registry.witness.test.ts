@@ -14,7 +14,7 @@ import { newKeyPair, noteKey, parseSignatures, parseVkey, signedBy, signLine, vk
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
 import { forgetRestored } from '#maintenance/restored-rows.store.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { nodesOver } from '../support/log-tree.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
@@ -133,7 +133,7 @@ test('asks a witness at a private address only if the witness setting lists the 
   ] as const) {
     const { closing, log, checkpoint } = await witnessed(1, allowed)
     await using _ = closing
-    await runDuty(log.app, witnessLedgers)
+    await runJob(log.app, witnessLedgers)
     assert.equal((await checkpoint()).match(/^— /gm)!.length, signatures)
   }
 })
@@ -145,7 +145,7 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   assert.equal(wanted.witnesses.length, 3)
   const unseen = await proof()
   assert.throws(() => provedBy(unseen, wanted, claim), /lacks the witness signatures/)
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const first = provedBy(await proof(), wanted, claim)
   assert.deepEqual(first.witnesses.map(({ name }) => name).sort(), keys.map(({ name }) => name).sort())
   assert.equal((await checkpoint()).match(/^— /gm)!.length, 4)
@@ -162,37 +162,37 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   writeFileSync(files[0], unseen)
   assert.match(python().stderr, /lacks the witness signatures/)
   // Without new entries, the server asks no witness.
-  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
+  assert.deepEqual(await runJob(log.app, witnessLedgers), { cosigned: 0 })
 
   // One unavailable witness of the three does not matter, and is asked again. With two of them, earlier cosignatures still count.
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   await witnesses[2]![Symbol.asyncDispose]()
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const second = provedBy(await proof(), wanted, claim)
   assert.equal(second.witnesses.length, 2)
   assert.notEqual(second.until, '')
   await witnesses[1]![Symbol.asyncDispose]()
   await plantTag(log, repo, 'v1', 'c')
-  await runDuty(log.app, sequenceLedgers)
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, sequenceLedgers)
+  await runJob(log.app, witnessLedgers)
   assert.deepEqual(provedBy(await proof(), wanted, claim), second)
 })
 
 test('a proof of the first entry after a witnessed checkpoint uses a checkpoint with this entry', async () => {
   const { closing, log, org, repo, policy, claim } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const wanted = await policy()
   const proofOf = async (tag: string, letter: string) => {
     const { updateTime: at } = await plantTag(log, repo, tag, letter)
-    await runDuty(log.app, sequenceLedgers)
+    await runJob(log.app, sequenceLedgers)
     const proof = () => log.operator.get(`/ledger/${org}/repos/${repo}/tags/${tag}/proof?at=${at}`)
     const said = { ...claim, tag, digest: digestOf(letter), at: at as string }
     const verify = async () => provedBy((await proof()).text, wanted, said)
     // The log has signed a checkpoint with this entry, which no witness has cosigned yet.
     await assert.rejects(verify, /lacks the witness signatures/)
-    await runDuty(log.app, witnessLedgers)
+    await runJob(log.app, witnessLedgers)
     return (await verify()).witnesses.length
   }
   for (const [tag, letter] of ['b', 'c'].entries()) assert.equal(await proofOf(`new${tag}`, letter), 1)
@@ -219,44 +219,44 @@ test('asks about each waiting log once per run, however many logs wait', async (
     app.toWitnesses = { ...toWitnesses, post: () => answer().finally(() => asked++) }
   }
   answering(async () => ({ status: 404, body: '' }))
-  await runDuty(app, witnessLedgers)
+  await runJob(app, witnessLedgers)
   assert.equal(asked, 231)
-  await runDuty(app, witnessLedgers)
+  await runJob(app, witnessLedgers)
   assert.equal(asked, 462)
   answering(() => Promise.reject(new Error('nobody is there')))
-  await runDuty(app, witnessLedgers)
+  await runJob(app, witnessLedgers)
   assert.equal(asked, 1)
 })
 
 test('sends the proof again to a witness that has lost its size or has another one', async () => {
   const { closing, log, repo, witnesses, policy, proof, claim } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   await plantTag(log, repo, 'v2', 'a')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   await log.app.db.tx((tx) => tx.run(sql`UPDATE ledger_cosigners SET size = 1`))
-  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 1 })
+  assert.deepEqual(await runJob(log.app, witnessLedgers), { cosigned: 1 })
   await plantTag(log, repo, 'v2', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`DELETE FROM witnessed_logs`))
-  assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 1 })
+  assert.deepEqual(await runJob(log.app, witnessLedgers), { cosigned: 1 })
   assert.equal(provedBy(await proof(), await policy(), claim).size, 4)
 })
 
 test('stops signing a log if a witness has a checkpoint with more entries', async () => {
   const { closing, log, org, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const before = await checkpoint()
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   const after = await checkpoint()
   assert.notEqual(after, before)
   // The database looks like one of an earlier version.
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 100`))
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   await plantTag(log, repo, 'v1', 'c')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), after)
 
   const resumed = await log.operator.post('/control/v1/ledgerLogs:resume')
@@ -269,8 +269,8 @@ test('stops signing a log if a witness has a checkpoint with more entries', asyn
     told.map(({ body }: { body: string }) => JSON.parse(body).logs),
     [1],
   )
-  await runDuty(log.app, backfillLedgers)
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, backfillLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), after)
   const { name } = parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text).logs[0]!
   const next = (await log.operator.get(`${name.slice(name.indexOf('/'))}/checkpoint`)).text.split('\n')
@@ -280,16 +280,16 @@ test('stops signing a log if a witness has a checkpoint with more entries', asyn
 test('stops signing a log that grew beyond a contradicting checkpoint of a witness', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   // The witness has seen entries that a backup lacks, and the log has grown beyond that size meanwhile.
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
   for (const image of ['b', 'c', 'd']) await plantTag(log, repo, 'v1', image)
-  await runDuty(log.app, sequenceLedgers)
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, sequenceLedgers)
+  await runJob(log.app, witnessLedgers)
   const last = await checkpoint()
   await plantTag(log, repo, 'v1', 'e')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), last)
 })
 
@@ -299,9 +299,9 @@ test('asks a new witness although the log has not grown, and counts only configu
   const { config }: { config: Partial<Config> } = log.app
   const [one, two] = config.transparencyLogWitnesses!
   config.transparencyLogWitnesses = [one!]
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   config.transparencyLogWitnesses = [two!]
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const text = await checkpoint()
   assert.ok(text.includes(`— ${keys[1]!.name} `) && !text.includes(`— ${keys[0]!.name} `), text)
 })
@@ -319,14 +319,14 @@ test('a restored witness signs with a new key, because it may have lost its late
 test('after a start on a copy of an earlier database, signs nothing that contradicts the witnesses', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   const before = await checkpoint()
   // Only the witness knows the entries that were signed after the backup was taken.
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
   restart(log)
   for (const image of ['b', 'c']) await plantTag(log, repo, 'v1', image)
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), before)
   assert.equal((await log.operator.post('/control/v1/ledgerLogs:resume')).body.logs, 1)
 })
@@ -334,12 +334,12 @@ test('after a start on a copy of an earlier database, signs nothing that contrad
 test('after a start, signs a log once more than half of its witnesses have answered, counting each once', async () => {
   const { closing, log, repo, keys, witnesses, checkpoint } = await witnessed(3)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   restart(log)
   const before = await checkpoint()
   for (const one of [1, 2]) await witnesses[one]![Symbol.asyncDispose]()
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   const after = await checkpoint()
   assert.equal(after.split('\n')[1], before.split('\n')[1])
   assert.deepEqual(
@@ -350,7 +350,7 @@ test('after a start, signs a log once more than half of its witnesses have answe
   const { config }: { config: Partial<Config> } = log.app
   config.transparencyLogWitnesses = config.transparencyLogWitnesses!.filter(({ key }) => key.name === keys[0]!.name)
   restart(log)
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.notEqual((await checkpoint()).split('\n')[1], before.split('\n')[1])
 })
 
@@ -369,14 +369,14 @@ test('witness answers after a start stay valid if the clock is set back', async 
   const before = await size()
   await plantTag(log, repo, 'v1', 'b')
   await ahead(log, async () => restart(log))
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await size(), before + 1)
 })
 
 test('asks unavailable witnesses again after a minute, also if the clock was ahead at the first request', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   let passed = 0
   restart(log, () => passed)
   const before = await checkpoint()
@@ -391,12 +391,12 @@ test('asks unavailable witnesses again after a minute, also if the clock was ahe
   }
   log.app.toWitnesses = away
   await plantTag(log, repo, 'v1', 'b')
-  await ahead(log, async () => void (await runDuty(log.app, sequenceLedgers)))
-  await runDuty(log.app, sequenceLedgers)
+  await ahead(log, async () => void (await runJob(log.app, sequenceLedgers)))
+  await runJob(log.app, sequenceLedgers)
   assert.deepEqual([asked, await checkpoint()], [1, before], 'not twice within a minute')
   log.app.toWitnesses = toWitnesses
   passed += 60_000
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.notEqual(await checkpoint(), before)
   assert.equal(witnesses.length, 1)
 })
@@ -404,17 +404,17 @@ test('asks unavailable witnesses again after a minute, also if the clock was ahe
 test('witness answers to a process with a wrong clock are not valid for the next process', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
-  await runDuty(log.app, witnessLedgers)
+  await runJob(log.app, witnessLedgers)
   restart(log)
   await plantTag(log, repo, 'v1', 'b')
-  await ahead(log, async () => void (await runDuty(log.app, sequenceLedgers)))
-  await runDuty(log.app, witnessLedgers)
+  await ahead(log, async () => void (await runJob(log.app, sequenceLedgers)))
+  await runJob(log.app, witnessLedgers)
   const before = await checkpoint()
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 9, root = ${root}`))
   restart(log)
   await plantTag(log, repo, 'v1', 'c')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.equal(await checkpoint(), before)
 })
 
@@ -426,7 +426,7 @@ test('a witness that does not know the log does not block signing', async () => 
   restart(log)
   const before = await checkpoint()
   await plantTag(log, repo, 'v1', 'b')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   assert.notEqual(await checkpoint(), before)
 })
 
@@ -449,8 +449,8 @@ test('neither the log nor witness requests contain names or digests of fifty pri
     const { digest } = await plantTag(log, repo.uid, `codename-${i}`, `image ${i}`)
     secrets.push(`project-${i}`, `codename-${i}`, digest.slice(7), repo.uid.slice(org.length))
   }
-  await runDuty(log.app, sequenceLedgers)
-  assert.equal(await runDuty(log.app, witnessLedgers).then(({ cosigned }) => cosigned), 1)
+  await runJob(log.app, sequenceLedgers)
+  assert.equal(await runJob(log.app, witnessLedgers).then(({ cosigned }) => cosigned), 1)
   const size = Number((await checkpoint()).split('\n')[1])
   const tiles = await Promise.all(
     ['entries', '0'].map((kind) => log.operator.get(`/ledger/${org}/tile/${kind}/000.p/${size}`)),

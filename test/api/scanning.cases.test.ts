@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { readOsv } from '#sources/osv.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
@@ -80,8 +80,8 @@ before(async () => {
       'var/lib/dpkg/status': `Package: openssl\nStatus: ${state}\nArchitecture: amd64\nVersion: 3.0.11-1~deb12u1\n\n`,
     })
   }
-  await runDuty(app, readImages)
-  await runDuty(app, matchPackages)
+  await runJob(app, readImages)
+  await runJob(app, matchPackages)
 })
 after(() => registry[Symbol.asyncDispose]())
 

@@ -7,7 +7,7 @@ import { emitVulnerabilityEvents } from '#domains/scanning/changes/changes.job.t
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { beginSource, putRecords, putSlice } from '#domains/scanning/records/records.service.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -31,7 +31,7 @@ const eco = 'Alpine:v3.19'
 const sync = (...records: Parameters<typeof readSource>[2][number][]) => readSource(registry.app, eco, records)
 const push = (repo: string, lines: string[], tag?: string) =>
   pushAndScan(registry, repo, apkLayer('alpine', '3.19.1', lines), tag)
-const tell = () => runDuty(registry.app, emitVulnerabilityEvents)
+const tell = () => runJob(registry.app, emitVulnerabilityEvents)
 const told = async (work: () => Promise<unknown>): Promise<Json[]> => {
   const events = await eventsOf(registry, async () => {
     await work()
@@ -141,7 +141,7 @@ test('the first read of a source sends no events, and later reads do', async () 
     const work = { app: registry.app, log: registry.app.log }
     const run = await beginSource(work, { name: 'import/osv', url: '', licence: 'unknown', ecosystems: [] })
     await putRecords(work, run, [about('CVE-2026-23')])
-    await runDuty(registry.app, matchPackages)
+    await runJob(registry.app, matchPackages)
   })
   assert.deepEqual(short(imported), ['found acme/app CVE-2026-23 flask'])
 })
@@ -160,7 +160,7 @@ test('an advisory of one organization sends events only for its own repositories
     await operator.ok(201, 'POST', `beside/app/blobs/uploads/?mount=${digest}&from=acme/app`)
   }
   await operator.pushManifest('beside/app', imageOf(config, layers), 'shared')
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   const saidBy = async (organization: string, id: string, more: Json = {}) =>
     short(
       await told(async () => {
@@ -174,7 +174,7 @@ test('an advisory of one organization sends events only for its own repositories
           hash: JSON.stringify([id, more]),
         }
         await db.tx((tx) => putSlice(tx, { ...run, now: registry.app.clock().toISOString() }, [said]))
-        await runDuty(registry.app, matchPackages)
+        await runJob(registry.app, matchPackages)
       }),
     )
   assert.deepEqual(await saidBy(registry.org.uid, 'CVE-2026-61'), ['found acme/app CVE-2026-61 shared'])

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { componentsWith } from '#domains/scanning/images/images.store.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers } from '../support/images.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
@@ -84,7 +84,7 @@ test('images that wait for comparison count as unknown, also behind many images 
   assert.deepEqual([await unknown(), await unknown(registry.operator)], [0, 0])
   const pusher = await registry.registryAs(registry.pusher.uid)
   await pushLayers(pusher, 'acme/app', [apkLayer('alpine', '3.19.1', ['waits 1-r0'])], 'waits')
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   assert.deepEqual([await unknown(), await unknown(registry.operator)], [1, 1])
 })
 

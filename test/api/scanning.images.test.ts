@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -285,7 +285,7 @@ test('a comparison shows the coverage gaps of both images, and reports unknown f
   const base = ok(await ofApp.get(compared(first, digest)))
   assert.deepEqual([base.added, base.found, base.resolved], [[], [], []])
   assert.equal(base.baseGaps[0].reason, 'CONTENTS_UNREAD')
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, matchPackages)
 })
 
 test('a comparison requires the same permissions for both images', async () => {
@@ -316,7 +316,7 @@ test('an image with the same packages is found only by callers who can list it, 
     }
     await pushManifest(name, imageOf(config, layers), 'same')
   }
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   const names = ['acme/shop/app', 'acme/team/worker', 'beside/app']
   const ofBeside = await registry.as((await registry.seed.member(beside.uid, roleUids.viewer)).uid)
   const query = 'name=same'

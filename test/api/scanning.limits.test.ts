@@ -5,7 +5,7 @@ import { askScanners } from '#domains/scanning/scanners/ask-scanners.job.ts'
 import { mostGroups, mostScanners } from '#domains/scanning/scanners/scanners.model.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { operatorUid } from '#lib/uid.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertError, assertInvalid, ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import { pushLayers } from '../support/images.ts'
@@ -64,9 +64,9 @@ test('requests a scan up to eight times if its report fails', async () => {
   })
   ok(await put({ name: 'finder', url: adapter.url, onPush: true }))
   const { digest } = await (await registry.registryAs(registry.pusher.uid)).pushImage('acme/app')
-  const work = () => runDuty(registry.app, askScanners)
+  const work = () => runJob(registry.app, askScanners)
   await inDays(work, 24)
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
   assert.equal(adapter.orders().filter(({ artifact }) => artifact.digest === digest).length, 8)
   const [report] = await reportsOf(digest)
   assert.equal(report?.reason, 'SCANNER_FAILED')
@@ -87,7 +87,7 @@ test('tries to read an unreadable report ten times', async () => {
   }
   app.log.error = () => undefined
   try {
-    await inDays(() => runDuty(app, readReports), 12)
+    await inDays(() => runJob(app, readReports), 12)
   } finally {
     app.blobs.read = read
     app.log.error = error

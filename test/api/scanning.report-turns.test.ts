@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
-import { createReadTurns } from '#lib/scheduling/read-turns.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { createReadScheduler } from '#lib/scheduling/read-scheduler.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import { pushLayers } from '../support/images.ts'
@@ -37,7 +37,7 @@ async function readAll(): Promise<string[]> {
     if (message === 'scanner report read') order.push(String(fields?.digest))
     info(message, fields)
   }
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
   registry.app.log.info = info
   return order
 }
@@ -49,7 +49,7 @@ test('an organization with slow reports gets a quarter of the time, or all of it
   for (let i = 0; i < 9; i++) await quick(`image-${i}`)
   const { turns } = registry.app.scanning
   let time = 0
-  const { choose, take } = createReadTurns(() => time, { giveWayMs: 60_000, shortMs: 1000 })
+  const { choose, take } = createReadScheduler(() => time, { giveWayMs: 60_000, shortMs: 1000 })
   registry.app.scanning.turns = {
     choose,
     take: (read, others, work) =>
@@ -70,7 +70,7 @@ test('a slow report yields to waiting reports, and is read completely later', as
   const long = await slow('a')
   const other = await quick('a')
   const { turns } = registry.app.scanning
-  registry.app.scanning.turns = createReadTurns(() => performance.now(), { giveWayMs: 1, shortMs: 1 })
+  registry.app.scanning.turns = createReadScheduler(() => performance.now(), { giveWayMs: 1, shortMs: 1 })
   const { take } = registry.app.scanning.turns
   const { read } = registry.app.blobs
   // The store does not respond at first, so the report would wait until its time limit.

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { readOsv } from '#sources/osv.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
 import type { LayerEntries } from '../support/layers.ts'
@@ -42,8 +42,8 @@ let count = 0
 async function scan(layer: LayerEntries, document?: Json, type = 'application/vnd.cyclonedx+json') {
   const image = await pushLayers(registry.pusher, 'acme/app', [{ 'app/server': `binary ${count++}`, ...layer }])
   if (document) await pushSbom(registry.pusher, 'acme/app', image, JSON.stringify(document), type)
-  await runDuty(registry.app, readImages)
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, readImages)
+  await runJob(registry.app, matchPackages)
   const viewer = await registry.as(registry.pusher.uid)
   const { findings, gaps } = ok(await viewer.get(`/registry/v2/repos/${repo}/digests/${image.digest}/findings`))
   return {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -171,10 +171,10 @@ test('a revoked acceptance is still listed, and the risk counts again', async ()
 test('after an acceptance expires, the risk counts at once, and a job sends one event', async () => {
   await at('2026-03-19T23:59:00Z')
   assert.ok(!(await counted())[0]!.includes('CVE-2026-2'))
-  assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksJob)), [])
+  assert.deepEqual(await eventsOf(registry, () => runJob(registry.app, expireRisksJob)), [])
   await at('2026-03-20T00:00:30Z')
   assert.ok((await counted())[0]!.includes('CVE-2026-2'))
-  const events = await eventsOf(registry, () => runDuty(registry.app, expireRisksJob))
+  const events = await eventsOf(registry, () => runJob(registry.app, expireRisksJob))
   assert.equal(events.length, 4)
   for (const { type, body } of events) {
     assert.equal(type, 'dev.pinfold.control.scanning.risk.expired.v1')
@@ -183,7 +183,7 @@ test('after an acceptance expires, the risk counts at once, and a job sends one 
       ['EXPIRED', '2026-03-20T00:00:00.000Z'],
     )
   }
-  assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksJob)), [])
+  assert.deepEqual(await eventsOf(registry, () => runJob(registry.app, expireRisksJob)), [])
 })
 
 test('accepting and revoking require permission to manage vulnerabilities, and reading requires permission to see reports', async () => {

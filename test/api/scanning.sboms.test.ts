@@ -5,7 +5,7 @@ import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { readOsv } from '#sources/osv.ts'
 import { envelopeOf, keysOf, pushAttestations, refer, statementAbout } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
 import type { Client, Json } from '../support/pinfold.ts'
@@ -55,8 +55,8 @@ before(async () => {
   ])
   await readSource(app, 'Debian:12', [recordAbout('DSA-1', 'Debian:12', 'openssl', '3.0.12')])
   for (const [key, push] of Object.entries(pushes)) images[key] = await push()
-  await runDuty(app, readImages)
-  await runDuty(app, matchPackages)
+  await runJob(app, readImages)
+  await runJob(app, matchPackages)
 })
 after(() => registry[Symbol.asyncDispose]())
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { assertError, assertNotFound, ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
@@ -29,7 +29,7 @@ const push = async (content: string, tag = content): Promise<string> =>
 const path = (digest: string, of = repo) => `/registry/v2/repos/${of}/digests/${digest}/scanReports`
 async function handIn(digest: string, report: Buffer, of = repo): Promise<void> {
   ok(await owner.post(path(digest, of), { report: report.toString('base64') }))
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
 }
 const trivy = () => fixture('scan-reports/trivy-alpine-39.json')
 const grype = () => fixture('scan-reports/grype-rhel8-excerpt.json')

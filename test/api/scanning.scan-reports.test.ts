@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
@@ -48,7 +48,7 @@ const grype = () => fixture('scan-reports/grype-rhel8-excerpt.json')
 const path = (digest = image.digest) => `/registry/v2/repos/${repo}/digests/${digest}/scanReports`
 const handIn = (report: Buffer, client = owner, digest = image.digest) =>
   client.post(path(digest), { report: report.toString('base64') })
-const read = () => runDuty(registry.app, readReports)
+const read = () => runJob(registry.app, readReports)
 const listed = async (digest = image.digest): Promise<Json[]> => ok(await owner.get(path(digest))).reports ?? []
 const v1 = async (query: string): Promise<Json[]> => ok(await owner.get(`/registry/v1/vuln_reports?${query}`)).items
 const rawOf = (query: string) => owner.get(`/registry/v1/vuln_reports/raw?digest=${image.digest}&${query}`)

@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { askScanners } from '#domains/scanning/scanners/ask-scanners.job.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { type RegistryClient, startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -43,7 +43,7 @@ async function pass(seconds: number): Promise<void> {
 }
 
 const scanner = async (): Promise<Json> => ok(await operator.get('/control/v1/scanners')).scanners[0]
-const ask = () => runDuty(registry.app, askScanners)
+const ask = () => runJob(registry.app, askScanners)
 const reportsOf = async (digest: string, uid = repo): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${uid}/digests/${digest}/scanReports`)).reports ?? []
 
@@ -55,7 +55,7 @@ async function askAll(seconds = 400_000): Promise<void> {
     if (Number((await scanner()).waiting) === 0) break
     await pass(step)
   }
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
 }
 
 const status = (code: number, headers: Record<string, string> = {}): AdapterFault => {

@@ -6,7 +6,7 @@ import { usageOf } from '#domains/registry/blobs/usage.store.ts'
 import { askScanners } from '#domains/scanning/scanners/ask-scanners.job.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
@@ -73,7 +73,7 @@ const path = (digest: string, uid = repo) => `/registry/v2/repos/${uid}/digests/
 const scanners = async (): Promise<Json[]> => ok(await operator.get('/control/v1/scanners')).scanners ?? []
 const put = (more: Json = {}) =>
   operator.post('/control/v1/scanners:put', { scanner: { name: 'finder', url: adapter.url, onPush: true, ...more } })
-const ask = () => runDuty(registry.app, askScanners)
+const ask = () => runJob(registry.app, askScanners)
 const reportsOf = async (digest: string, uid = repo): Promise<Json[]> =>
   ok(await operator.get(`${path(digest, uid)}/scanReports`)).reports ?? []
 const wanted = async (digest: string): Promise<Json[]> =>
@@ -87,7 +87,7 @@ async function askAll(seconds = 400_000): Promise<void> {
   const until = now.getTime() + seconds * 1000
   for (let step = 5; now.getTime() <= until; step = Math.min(step * 2, 1800)) {
     await ask()
-    await runDuty(registry.app, readReports)
+    await runJob(registry.app, readReports)
     const waiting = (await scanners()).reduce((sum, one) => sum + Number(one.waiting), 0)
     if (waiting === 0) break
     await pass(step)
@@ -125,7 +125,7 @@ test('a pushed image is scanned, and its report is listed with the imported repo
   assert.deepEqual(order?.enabled_capabilities, [
     { type: 'vulnerability', produces_mime_types: ['application/vnd.security.vulnerability.report; version=1.1'] },
   ])
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
   const [report, ...more] = await reportsOf(digest)
   assert.deepEqual(more, [])
   assert.deepEqual(
@@ -558,7 +558,7 @@ test('sends no request to a scanner address that the settings do not allow', asy
   const scanner = { name: 'inside', url: adapter.url, onPush: true }
   ok(await strict.operator.post('/control/v1/scanners:put', { scanner }))
   await (await strict.registryAs(strict.pusher.uid)).pushImage('acme/app')
-  await runDuty(strict.app, askScanners)
+  await runJob(strict.app, askScanners)
   const { scanners: all } = ok(await strict.operator.get('/control/v1/scanners'))
   assert.deepEqual([all[0].problem, all[0].waiting], ['the host has a private address', '1'])
   assert.deepEqual(adapter.asked, [])

@@ -8,7 +8,7 @@ import { sql } from '#db/sql.ts'
 import { readReportsWithin } from '#domains/scanning/signers/read-reports.job.ts'
 import { mostSigned } from '#domains/scanning/signers/signers.model.ts'
 import { keysOf, statementAbout } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -88,7 +88,7 @@ test('statements beyond 20,000 rows of an image hide no more findings, and can s
 
 const readWithin = (limits: { rows?: number; verifiedBytes?: number }) => {
   const reader = { ...readerLimits, verifiedBytes: limits.verifiedBytes ?? readerLimits.verifiedBytes }
-  return runDuty(images.registry.app, readReportsWithin({ reader, rows: limits.rows ?? mostSigned.ofDocument }))
+  return runJob(images.registry.app, readReportsWithin({ reader, rows: limits.rows ?? mostSigned.ofDocument }))
 }
 
 test('statements beyond the row limit of a document hide no more findings in any image, and can still be withdrawn', async () => {

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
 import { expireSignersJob } from '#domains/scanning/signers/signers.job.ts'
 import { keysOf } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { openssl, type SignedImages, said, startSignedImages, zlib } from '../support/signers.ts'
@@ -83,8 +83,8 @@ test('expired signers and accepted risks end at once for each caller, and the jo
   })
   assert.deepEqual(revoked, [])
   const events = await eventsOf(images.registry, async () => {
-    await runDuty(images.registry.app, expireSignersJob)
-    await runDuty(images.registry.app, expireRisksJob)
+    await runJob(images.registry.app, expireSignersJob)
+    await runJob(images.registry.app, expireRisksJob)
   })
   assert.deepEqual(
     events.map(({ type }) => type),

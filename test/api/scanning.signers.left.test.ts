@@ -6,7 +6,7 @@ import { addBytes } from '#domains/registry/blobs/usage.service.ts'
 import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { sweepScanning } from '#domains/scanning/cleanup/cleanup.job.ts'
 import { keysOf } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { checkUsage } from '../support/check-usage.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -49,7 +49,7 @@ test('deletes the statements about a deleted image, except those that withdraw o
   assert.equal(await images.image('left'), digest)
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'), 'the server of before has left nothing')
   await leaving(sql`digest = ${digest}`, remove)
-  await runDuty(images.registry.app, sweepScanning)
+  await runJob(images.registry.app, sweepScanning)
   assert.deepEqual(
     (await rowsWhere(sql`digest = ${digest}`)).map(({ status }) => status),
     ['affected'],
@@ -73,10 +73,10 @@ test('deletes all statements about a deleted repository', async () => {
   })
   await leaving(sql`repo_uid = ${repo}`, async () => {
     ok(await owner.delete(`/registry/v2/repos/${repo}`))
-    await runDuty(registry.app, removeRepos)
+    await runJob(registry.app, removeRepos)
   })
   assert.equal((await rowsWhere(sql`repo_uid = ${repo}`)).length, 1)
-  await runDuty(registry.app, sweepScanning)
+  await runJob(registry.app, sweepScanning)
   assert.deepEqual(await rowsWhere(sql`repo_uid = ${repo}`), [])
   await checkUsage(registry)
 })

@@ -15,7 +15,7 @@ import {
   refer,
   statementAbout,
 } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertError, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { indexOf, types } from '../support/registry.ts'
@@ -197,7 +197,7 @@ test('trusting a signer does not change past reports, and trust expires with an 
   const during = ok(await images.owner.get(`/registry/v1/vuln_reports?digest=${digest}`)).items[0]
   await images.moveTo('2026-03-06T08:00:01Z')
   assert.deepEqual(await images.counted(digest), all)
-  const events = await eventsOf(images.registry, () => runDuty(images.registry.app, expireSignersJob))
+  const events = await eventsOf(images.registry, () => runJob(images.registry.app, expireSignersJob))
   assert.deepEqual(
     events.map(({ type, body }) => [type, body.vex_signer.state]),
     [['dev.pinfold.control.scanning.signer.expired.v1', 'EXPIRED']],

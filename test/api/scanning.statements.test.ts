@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { sql } from '#db/sql.ts'
 import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { type RegistryClient, startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -53,7 +53,7 @@ const said = (name: string, status: string, products: readonly string[], more: J
 })
 const importing = async (...documents: readonly Buffer[]) => {
   for (const one of documents) ok(await owner.post(`${at()}/scanReports`, { report: one.toString('base64') }))
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
 }
 const statements = async (client = owner): Promise<Json[]> =>
   ok(await client.get(`${at()}/statements`)).statements ?? []
@@ -116,7 +116,7 @@ test('a document without statements about vulnerabilities is not a report', asyn
   )
   const bare = (await pusher.pushImage('acme/app', 'bare')).digest
   ok(await owner.post(`${at(bare)}/scanReports`, { report: openVex([]).toString('base64') }))
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
   assert.deepEqual(ok(await owner.get(`/registry/v1/vuln_reports?digest=${bare}`)).items, [])
 })
 
@@ -142,7 +142,7 @@ test('an adopted statement hides a finding until it expires, sends an event, and
   await moveTo('2026-03-31T23:59:59Z')
   assert.deepEqual(await counted(), ['CVE-2026-2', 'CVE-2026-3'])
   await moveTo('2026-04-01T00:00:01Z')
-  await runDuty(registry.app, expireRisksJob)
+  await runJob(registry.app, expireRisksJob)
   assert.deepEqual(await counted(), all)
 })
 
@@ -187,7 +187,7 @@ test('a document pushed as a referrer is shown if its pusher has permission to i
   }
   await refer(await registry.registryAs(registry.pusher.uid), 'Somebody')
   const mine = await refer(pusher, 'Owner')
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
   const authors = (await statements()).filter((one) => one.status === 'fixed').map(({ author }) => author)
   assert.ok(authors.includes('Owner') && !authors.includes('Somebody'))
   const { reports } = ok(await owner.get(`${at()}/scanReports`))
@@ -259,7 +259,7 @@ test('shows at most twenty statements for each finding of an image, and 5000 in 
   const said25 = Array.from({ length: 25 }, (_, i) => said(`X-${i}`, 'affected', [], { status_notes: `note ${i}` }))
   const named = said25.map((one) => ({ ...one, vulnerability: { ...one.vulnerability, aliases: ['CVE-2026-70'] } }))
   ok(await owner.post(`${at(many)}/scanReports`, { report: openVex(named).toString('base64') }))
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
   const { findings: found } = ok(await owner.get(`${at(many)}/findings`))
   const told = found.map((one: Json) => one.statements?.length ?? 0)
   assert.equal(told.length, 300)

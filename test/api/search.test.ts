@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { indexNames } from '#domains/search/index-names.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -34,7 +34,7 @@ const push = (repo: string, lines: string[], tag: string) =>
 
 let indexing: Promise<unknown> = Promise.resolve()
 /** Adds all changes to the index, as the background job does. One call runs at a time. */
-const indexAll = () => (indexing = indexing.then(() => runDuty(registry.app, indexNames)))
+const indexAll = () => (indexing = indexing.then(() => runJob(registry.app, indexNames)))
 
 const ask = (query: Json, client = owner) =>
   client.get(`/registry/v2/search?${new URLSearchParams(query as Record<string, string>)}`)

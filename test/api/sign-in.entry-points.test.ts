@@ -7,7 +7,7 @@ import { personUid } from '#domains/iam/identities/people.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { busy } from '#lib/errors.ts'
 import { refusalOf } from '../support/answers.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { openBrowser } from '../support/browser.ts'
 import { claimsOf, searchOf } from '../support/exchange.ts'
 import { assertBlocked, assertError, assertInvalid, eventsOf, ok } from '../support/expect.ts'
@@ -236,7 +236,7 @@ test('sessions of a provider end when the settings no longer name it, or name an
       .sessions.map((one: Json) => one.provider)
       .sort()
   assert.deepEqual(await listed(), [idp, 'everybody', 'everybody'].sort())
-  const ends = () => eventsOf(pinfold, async () => void (await runDuty(pinfold.app, endUntrustedSessions)))
+  const ends = () => eventsOf(pinfold, async () => void (await runJob(pinfold.app, endUntrustedSessions)))
 
   const { config } = pinfold.app
   const trusted = config.oidcProviders

@@ -7,7 +7,7 @@ import { readKeys, rotateKeys } from '#domains/iam/iam.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { createApp } from '../../src/create-app.ts'
 import { openIssuer } from '../../src/open-issuer.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { startClouds } from '../support/fake-clouds.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -84,14 +84,14 @@ test('replaces keys of both algorithms in time', async () => {
   const kids = () => [keyring.signer('ES256').kid, keyring.signer('RS256').kid]
   const first = kids()
   now = start + 29 * day
-  await runDuty(pinfold.app, rotateKeys)
+  await runJob(pinfold.app, rotateKeys)
   assert.deepEqual(await algorithmsOf(pinfold), ['ES256', 'ES256', 'RS256', 'RS256'])
   assert.deepEqual(kids(), first)
   now = start + 30 * day
   const second = kids()
   for (const i of [0, 1]) assert.notEqual(second[i], first[i])
   now = start + 32 * day
-  await runDuty(pinfold.app, rotateKeys)
+  await runJob(pinfold.app, rotateKeys)
   assert.deepEqual(await algorithmsOf(pinfold), ['ES256', 'RS256'])
   assert.deepEqual(kids(), second)
 })
@@ -107,7 +107,7 @@ test('a new algorithm signs after its key was published, and a removed one verif
   now += day
   const later = await createApp({ ...app.config, signingAlgorithms: ['RS256'] }, clock)
   try {
-    await runDuty(app, readKeys)
+    await runJob(app, readKeys)
     assert.deepEqual(await algorithmsOf(pinfold), ['ES256', 'RS256'])
     assert.equal(later.keyring.signer().alg, 'ES256')
     now += 10 * minute - 1

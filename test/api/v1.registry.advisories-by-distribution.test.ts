@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { readAdvisories } from '../../src/cli/imports/advisory-yaml.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import type { LayerEntries } from '../support/layers.ts'
@@ -56,7 +56,7 @@ test('advisories for another distribution do not apply to an Alpine image, but t
 test('changed distribution settings also apply to earlier advisories', async () => {
   const withSettings = async (advisoryEcosystems: string[]) => {
     const app = { ...registry.app, config: { ...registry.app.config, advisoryEcosystems } }
-    await runDuty(app, matchPackages)
+    await runJob(app, matchPackages)
     return [await idsOf(images.alpine), await idsOf(images.wolfi)]
   }
   assert.deepEqual(await withSettings(['Alpine']), [inWolfi, []])

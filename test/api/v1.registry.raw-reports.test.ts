@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { createReportMemory } from '#domains/scanning/scan-reports/report-memory.service.ts'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { Scanner_Name, Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertError, ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import { grpcClientOf } from '../support/grpc.ts'
@@ -40,7 +40,7 @@ async function handIn(report: Buffer): Promise<void> {
   ok(
     await owner.post(`/registry/v2/repos/${repo}/digests/${digest}/scanReports`, { report: report.toString('base64') }),
   )
-  await runDuty(registry.app, readReports)
+  await runJob(registry.app, readReports)
 }
 const rawOf = async (scanner: string): Promise<Json> =>
   ok(await owner.get(`/registry/v1/vuln_reports/raw?digest=${digest}&scanner=${scanner}`))

@@ -7,7 +7,7 @@ import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { pushLayers } from '../support/images.ts'
@@ -49,8 +49,8 @@ const packages = (version: string, ...lines: string[]): LayerEntries => ({
 async function push(layer: LayerEntries, tag: string): Promise<string> {
   const pusher = await registry.registryAs(registry.pusher.uid)
   const { digest } = await pushLayers(pusher, 'acme/app', [layer], tag)
-  await runDuty(registry.app, readImages)
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, readImages)
+  await runJob(registry.app, matchPackages)
   return digest
 }
 
@@ -60,7 +60,7 @@ async function sync(records: SourceRecord[], more: { name?: string; ecosystem?: 
   const run = await beginSource(work, { name, url: '', licence: 'MIT', ecosystems: [ecosystem] })
   await putRecords(work, run, records)
   await finishSource(work, run, { fingerprint: '', buildTime, complete: false, error: '' })
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, matchPackages)
 }
 
 const record = (id: string, name: string, fixed: string, more: Partial<SourceRecord> = {}): SourceRecord => ({
@@ -310,7 +310,7 @@ test('an approved advisory of an organization applies to its own images until it
   const digest = await push(packages('3.19.1', 'musl 1.2.4-r2', 'ours 1-r0'), 'own')
   const operator = await registry.as(operatorUid)
   const idsOf = async () => {
-    await runDuty(registry.app, matchPackages)
+    await runJob(registry.app, matchPackages)
     return (await reportsOf(`digest=${digest}`))[0]!.vulnerabilities.map(({ id }: Json) => id)
   }
   const fixed = (reviewState: string) => ({

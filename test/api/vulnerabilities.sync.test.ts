@@ -9,7 +9,7 @@ import { countRecords, findSource } from '#domains/scanning/records/records.stor
 import { syncSources } from '#domains/scanning/sources/sync.job.ts'
 import { syncDue } from '#domains/scanning/sources/sync.service.ts'
 import { startWorkers } from '#workers.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { osv, startMirror } from '../support/mirror.ts'
 import { type Json, startPinfold } from '../support/pinfold.ts'
@@ -35,7 +35,7 @@ test('reads sources on schedule, and a failing source with growing delays', asyn
   const { app } = pinfold
   const asked = async (at: number) => {
     now = hours(at)
-    await runDuty(app, syncSources)
+    await runJob(app, syncSources)
     return mirror.asked().filter((path) => !path.endsWith('.csv'))
   }
   assert.deepEqual(await asked(0), ['kev.json', 'osv/Go/all.zip'])
@@ -62,7 +62,7 @@ test('skips invalid records, and reports failing sources in the metrics', async 
   const twoWrong = zipOf({ 'a.json': osv('X-1'), 'b.json': '{', 'c.json': osv('X-2', '1', { aliases: ['a b'] }) })
   await using mirror = await startMirror({ 'osv/Go/all.zip': { body: twoWrong }, 'kev.json': kev })
   await using pinfold = await startPinfold(settings(mirror))
-  assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 2, failed: 1 })
+  assert.deepEqual(await runJob(pinfold.app, syncSources), { sources: 2, failed: 1 })
   assert.equal((await findSource(pinfold.app.db, 'osv/Go'))?.error, '2 records are invalid')
   const text = await pinfold.app.metrics.registry.metrics()
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="osv\/Go"\} 1$/m)
@@ -82,7 +82,7 @@ test('one invalid record marks the read as incomplete, and the read withdraws no
   const readAt = async (at: number, files: Record<string, string>) => {
     now = hours(at)
     mirror.files['osv/Go/all.zip'] = { body: zipOf(files) }
-    await runDuty(app, syncSources)
+    await runJob(app, syncSources)
     const { error, sourceNo } = (await findSource(app.db, 'osv/Go'))!
     return [error, (await countRecords(app.db)).get(sourceNo) ?? 0]
   }
@@ -103,7 +103,7 @@ test('reads only the data sources that the packages of stored images need', asyn
   const { app, operator } = registry
   const asked = async (at: number) => {
     now = hours(at)
-    await runDuty(app, syncSources)
+    await runJob(app, syncSources)
     return mirror.asked().filter((path) => !path.endsWith('.csv'))
   }
   const needed = async () => ok(await operator.get('/control/v1/vulnerabilitySources')).needed ?? []
@@ -131,7 +131,7 @@ test('reads the needed data sources once a day by default, and none if no image 
   assert.deepEqual([readConfig({}).vulnerabilitySources, readConfig({}).vulnerabilitySyncHours], [['auto'], 24])
   await using mirror = await startMirror({})
   await using pinfold = await startPinfold({ ...settings(mirror), vulnerabilitySources: ['auto'] })
-  assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 0, failed: 0 })
+  assert.deepEqual(await runJob(pinfold.app, syncSources), { sources: 0, failed: 0 })
   assert.deepEqual(mirror.asked(), [])
 })
 
@@ -144,7 +144,7 @@ test('stops reading a data source that would store too many records, and keeps w
   const { app } = pinfold
   const read = async (at: number) => {
     now = hours(at)
-    await runDuty(app, syncSources)
+    await runJob(app, syncSources)
     const { error, sourceNo } = (await findSource(app.db, 'osv/Go'))!
     return [error, (await countRecords(app.db)).get(sourceNo)]
   }
@@ -163,7 +163,7 @@ test('logs a reason why a data source cannot be read once', async (t) => {
   const warn = t.mock.method(pinfold.app.log, 'warn')
   for (const at of [0, 2, 4]) {
     now = hours(at)
-    assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 1, failed: 1 })
+    assert.deepEqual(await runJob(pinfold.app, syncSources), { sources: 1, failed: 1 })
   }
   assert.equal(warn.mock.callCount(), 1)
 })
@@ -171,9 +171,9 @@ test('logs a reason why a data source cannot be read once', async (t) => {
 test('reads no source if the schedule is off, and none from a private address that is not listed', async () => {
   await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
   await using off = await startPinfold({ ...settings(mirror), vulnerabilitySyncHours: 0 })
-  assert.deepEqual(await runDuty(off.app, syncSources), { sources: 0, failed: 0 })
+  assert.deepEqual(await runJob(off.app, syncSources), { sources: 0, failed: 0 })
   await using other = await startPinfold({ ...settings(mirror), vulnerabilityPrivate: ['10.0.0.0/8'] })
-  assert.deepEqual(await runDuty(other.app, syncSources), { sources: 2, failed: 2 })
+  assert.deepEqual(await runJob(other.app, syncSources), { sources: 2, failed: 2 })
   assert.match((await findSource(other.app.db, 'kev'))!.error, /the host has a private address/)
   assert.deepEqual(mirror.asked(), [])
 })
@@ -189,7 +189,7 @@ test('a stopping server interrupts its reads, which are repeated and do not coun
   assert.deepEqual([known?.error, known?.fetchTime], ['', ''])
   await using mirror = await startMirror({ 'kev.json': kev })
   const next = { ...pinfold.app, config: { ...pinfold.app.config, vulnerabilityMirror: mirror.url } }
-  assert.deepEqual(await runDuty(next, syncSources), { sources: 1, failed: 0 })
+  assert.deepEqual(await runJob(next, syncSources), { sources: 1, failed: 0 })
 })
 
 test('an endless source fails, and the following sources are read', async () => {

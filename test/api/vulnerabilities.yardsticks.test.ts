@@ -9,7 +9,7 @@ import { operatorUid } from '#issuer/access-token.ts'
 import { compareVersions, type Scheme } from '#versions/order.ts'
 import type { RangeEvent } from '#versions/ranges.ts'
 import { readAdvisories } from '../../src/cli/imports/advisory-yaml.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
@@ -152,8 +152,8 @@ async function pushReport(one: Report, tag: string): Promise<string> {
   const components = purls.map((purl) => ({ type: 'library', ...partsOf(purl), purl }))
   const document = JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.6', components })
   await pushSbom(pusher, 'acme/app', image, document, 'application/vnd.cyclonedx+json')
-  await runDuty(registry.app, readImages)
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, readImages)
+  await runJob(registry.app, matchPackages)
   return image.digest
 }
 

@@ -217,7 +217,7 @@ test('given only an identity, finds the platform token: GitHub before GitLab bef
   assert.equal(asked.query.get('audience'), new URL(it.fake.url).host)
   assert.equal(it.fake.exchanges()[1]!.bearer, looseToken({ for: new URL(it.fake.url).host }))
 
-  const terminal = { env: {}, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
+  const terminal = { env: {}, input: async () => '', print: () => {}, say: () => {}, untilSignaled: async () => {} }
   const [absent, projected] = [join(it.home, 'absent'), it.file]
   assert.equal((await ambientToken(terminal, it.fake.url, [absent, projected])).token, outside)
   await assert.rejects(ambientToken(terminal, it.fake.url, [absent]), (error: Error) => {

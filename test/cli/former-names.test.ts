@@ -74,7 +74,7 @@ async function parse(...args: string[]) {
     input: async () => '',
     print() {},
     say: (line) => seen.said.push(line),
-    untilAsked: async () => {},
+    untilSignaled: async () => {},
     preferred: async () => ({ parent: 'preferred' }),
   }
   const table: CommandTable = {

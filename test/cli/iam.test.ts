@@ -24,7 +24,7 @@ const terminal: Terminal = {
   input: async () => '',
   print: () => {},
   say: () => {},
-  untilAsked: async () => {},
+  untilSignaled: async () => {},
 }
 let storage: TestStorage
 let server: InProcess

@@ -30,7 +30,7 @@ async function atTerminal(env: Record<string, string>, answer: string) {
       asked.push(question)
       return answer
     },
-    untilAsked: async () => {},
+    untilSignaled: async () => {},
   }
   const code = await imagesDelete.run(terminal, { image: 'acme/app' }).catch((error) => {
     assert.ok(error instanceof CliError)

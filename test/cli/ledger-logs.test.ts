@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { onPostgres, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { plantTag } from '../support/tags.ts'
@@ -15,7 +15,7 @@ test('the operator can rotate the key of a log, and resume suspended logs', asyn
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string
   const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
   await plantTag(pinfold, repo, 'v1')
-  await runDuty(pinfold.app, sequenceLedgers)
+  await runJob(pinfold.app, sequenceLedgers)
   const { data } = pinfold.app.config
   const env = { PINFOLD_API: pinfold.url }
   const cli = (...args: string[]) => run(['server', 'transparency-log', ...args, '--data', data], { env })

@@ -18,7 +18,7 @@ async function sync(storage: TestStorage, options: Options) {
     input: async () => '',
     print: (line: string) => void out.push(line),
     say: (line: string) => void err.push(line),
-    untilAsked: async () => {},
+    untilSignaled: async () => {},
   }
   const at = { data: storage.data, ...(storage.database ? { database: storage.database } : {}) }
   const { code, failure } = await librariesSync.run(terminal, { ...at, output: 'json', ...options }).then(
@@ -38,7 +38,7 @@ async function stored(storage: TestStorage): Promise<Record<string, string[]>> {
     input: async () => '',
     print: () => {},
     say: () => {},
-    untilAsked: async () => {},
+    untilSignaled: async () => {},
   }
   const at = { data: storage.data, ...(storage.database ? { database: storage.database } : {}) }
   return withOperator(terminal, at, async (api) => {
@@ -244,7 +244,7 @@ test('recognizes remediated builds by their source', async () => {
     input: async () => '',
     print: () => {},
     say: () => {},
-    untilAsked: async () => {},
+    untilSignaled: async () => {},
   }
   const at = { data: storage.data, ...(storage.database ? { database: storage.database } : {}) }
   const { artifacts } = await withOperator(terminal, at, (api) =>

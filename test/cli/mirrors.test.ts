@@ -5,7 +5,7 @@ import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { addReported } from '#domains/registry/tags/upstream-history.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { type Json, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
@@ -137,7 +137,7 @@ test('shows a tag update between two checks, and the first check as such, like t
   const look = async (afterMinutes = 0) => {
     shift += afterMinutes * 60_000
     const began = iso()
-    await runDuty({ ...pinfold.app, clock: () => new Date(Date.now() + shift) }, followUpstreams)
+    await runJob({ ...pinfold.app, clock: () => new Date(Date.now() + shift) }, followUpstreams)
     return { began, ended: iso() }
   }
   const one = there.move('3', 'one')

@@ -15,7 +15,7 @@ const optionsOf = (storage: TestStorage) => ({
 })
 
 function terminalOf(env: Record<string, string>): Terminal {
-  return { env, input: async () => '', print: () => {}, say: () => {}, untilAsked: async () => {} }
+  return { env, input: async () => '', print: () => {}, say: () => {}, untilSignaled: async () => {} }
 }
 
 test('an operator command opens the folder if no server runs, and blocks servers meanwhile', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { indexNames } from '#domains/search/index-names.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 
@@ -14,7 +14,7 @@ test('search prints the best matches first, of the chosen kinds and group', asyn
   await seed.repo(org.uid, { name: 'my-pay', description: 'Old' })
   await seed.repo(team.uid, { name: 'payments', description: 'Takes money' })
   const owner = await seed.member(org.uid, roleUids.owner)
-  await runDuty(pinfold.app, indexNames)
+  await runJob(pinfold.app, indexNames)
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(owner.uid) }
   const cli = (...args: string[]) => run(['search', ...args], { env })
   const lines = (text: string) =>

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { randomFrom } from '../support/random.ts'
@@ -26,7 +26,7 @@ async function scene() {
   const repo = (await pinfold.seed.repo(org, { name: 'app' })).uid as string
   const times: string[] = []
   for (const image of ['a', 'b']) times.push((await plantTag(pinfold, repo, 'v1', image)).updateTime as string)
-  await runDuty(pinfold.app, sequenceLedgers)
+  await runJob(pinfold.app, sequenceLedgers)
 
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const cli = (...args: string[]) => run(args, { env })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Download, Page } from 'playwright-core'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { expect, settled } from '../support/chromium.ts'
 import { runProcess } from '../support/process.ts'
 import type { Kit } from './console-changes.ts'
@@ -85,7 +85,7 @@ async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void
     await press(page, 'Create plan')
     const making = rowOf(page, 'being created')
     await making.waitFor()
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     // The new state replaces the old one in the row of the plan.
     await making.waitFor({ state: 'detached' })
     const ready = rowOf(page, 'ready for review')
@@ -109,7 +109,7 @@ async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void
     await dialog.getByLabel(/Type worker/).fill('worker')
     await dialog.getByRole('button', { name: 'Apply' }).click()
     await dialog.waitFor({ state: 'detached' })
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     await rowOf(page, 'applied').filter({ hasText: '1 deleted, 0 skipped' }).waitFor()
     expect((await stateOf()) === 'APPLIED', await stateOf())
     await planned.filter({ hasText: 'deleted' }).first().waitFor()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { copied, expect } from '../support/chromium.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -49,10 +49,10 @@ async function checkMirrorHistory({ check, scene, asOperator, goTo }: Kit): Prom
     const { uid } = await seed.repo(scene.org.uid, { name: 'followed' })
     there.move('3', 'one')
     ok(await operator.post(`/registry/v2/repos/${uid}/follow`, { upstreamUid: upstream.uid, path: 'team/app' }))
-    await runDuty(app, followUpstreams)
+    await runJob(app, followUpstreams)
     there.move('3', 'two')
     ok(await operator.post(`/registry/v2/repos/${uid}/follow:check`))
-    await runDuty(app, followUpstreams)
+    await runJob(app, followUpstreams)
     const { records } = ok(await operator.get(`/registry/v2/repos/${uid}/tagHistory?tag=3`))
     const [moved, born] = records as Json[]
     expect(moved?.source === 'SOURCE_UPSTREAM' && moved.checkedBefore < moved.time && born !== undefined, records)

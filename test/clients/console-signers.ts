@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { envelopeOf, type Keys, keysOf, pemOf, pushAttestations, statementAbout } from '../support/attest.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { audit, expect, type Opened } from '../support/chromium.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { registryClient } from '../support/registry.ts'
@@ -41,7 +41,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     const document = vex([said('CVE-2024-7777', 'not_affected', [], { justification: 'component_not_present' })])
     const envelope = envelopeOf(statementAbout(scene.digest, document), [keys])
     await pushAttestations(client, scene.path, scene.digest, [envelope])
-    await runDuty(app, readReports)
+    await runJob(app, readReports)
 
     const { context, page } = await asOperator()
     const digestPage = `/ui/r/${scene.path}/~/digests/${scene.digest}`
@@ -66,7 +66,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     expect(fingerprint === `sha256:${signer!.fingerprint}` && signer!.expireTime.startsWith(tomorrow()), signer)
     await audit(page)
 
-    await runDuty(app, readReports)
+    await runJob(app, readReports)
     await goTo(page, digestPage)
     await finding
       .filter({ hasText: 'ignored' })

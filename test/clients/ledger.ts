@@ -2,7 +2,7 @@
 // the folder `ledger-log` and must be on the PATH.
 import { spawn } from 'node:child_process'
 import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 
@@ -37,7 +37,7 @@ async function read(vkey: string, ...earlier: string[]): Promise<{ code: number;
 }
 
 await plantTag(pinfold, repo, 'v1', 'a')
-await runDuty(app, sequenceLedgers)
+await runJob(app, sequenceLedgers)
 const policy = (await operator.get(`${prefix}/policy`)).text
 const vkey = /^log (\S+)/m.exec(policy)![1]!
 const first = await read(vkey)
@@ -49,7 +49,7 @@ const records = Array.from({ length: 700 }, (_, i) => ({
 }))
 const imported = { repoUid: repo, tags: [{ name: 'v2', records }] }
 expect('a history is imported', (await operator.post('/control/v1/tagHistory:import', imported)).status === 200, '')
-await runDuty(app, sequenceLedgers)
+await runJob(app, sequenceLedgers)
 const [size, root] = first.out.trim().split(' ') as [string, string]
 const second = await read(vkey, size, root)
 expect(

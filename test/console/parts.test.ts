@@ -10,7 +10,7 @@ import type { Move } from '../../console/src/data/types.ts'
 import { toUniqueNames } from '../../console/src/data/unique-names.ts'
 import { planOf } from '../../console/src/screens/keyless/conditions.ts'
 import { nextBar } from '../../console/src/screens/tags/bars.ts'
-import { staysOf } from '../../console/src/screens/tags/moves.ts'
+import { toAssignments } from '../../console/src/screens/tags/moves.ts'
 import { viewName } from '../../console/src/screens/tags/view-names.ts'
 import { filterOptions } from '../../console/src/ui/picker-options.ts'
 import { relativeText } from '../../console/src/ui/relative-time.ts'
@@ -107,11 +107,11 @@ test('a permission applies in its scope and below, and not elsewhere', () => {
   assert.ok(hasCapability({ held: [{ scope: '/', names: 'all' }] }, 'groups.create', org))
 })
 
-test('staysOf returns the assignments of a tag, the oldest first, without deletions', () => {
+test('toAssignments returns the assignments of a tag, the oldest first, without deletions', () => {
   const move = (event: string, digest: string, time: string, endTime?: string) =>
     ({ event, digest, time, ...(endTime && { endTime }) }) as Move
   const [first, second, third] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-03T00:00:00.000Z']
-  const stays = staysOf([
+  const stays = toAssignments([
     move('EVENT_CREATED', 'b', third),
     move('EVENT_DELETED', 'a', second, third),
     move('EVENT_CREATED', 'a', first, second),

@@ -11,7 +11,7 @@ import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { witnessVkey } from '#domains/ledger/proofs/witness.service.ts'
 import { type EncryptedColumn, encryptedColumns, type Purpose } from '#lib/crypto/encrypted-columns.ts'
 import { createSecretCipher, type SecretCipher } from '#lib/crypto/secret-cipher.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -70,7 +70,7 @@ async function withSecrets() {
   const named = { 'idempotency-key': 'hidden' }
   ok(await pinfold.operator.call('POST', `/iam/v2/groups/${org.uid}`, { name: 'team' }, named))
   await plantTag(pinfold, (await pinfold.seed.repo(org.uid)).uid, 'v1')
-  await runDuty(pinfold.app, sequenceLedgers)
+  await runJob(pinfold.app, sequenceLedgers)
   await witnessVkey(pinfold.app, 'witness.example')
   await signSomebodyIn(pinfold)
   return { pinfold, closing }

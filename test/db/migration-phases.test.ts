@@ -6,7 +6,7 @@ import { type Migration, migrate, schemaState } from '#db/migrate.ts'
 import { migrations } from '#db/migrations/all.ts'
 import { openDb } from '#db/open.ts'
 import { type Db, ident, join as joined, raw, type Sql, sql } from '#db/sql.ts'
-import { requireNobody } from '../../src/open-database.ts'
+import { requireNoServers } from '../../src/open-database.ts'
 import { createStorage, run, runProcess, startProcess, type TestStorage } from '../support/process.ts'
 
 const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
@@ -384,7 +384,7 @@ test('a server that starts during a contraction detects this, and does not serve
   await using scene = await migrated()
   const { storage, env, db } = scene
   const { starting, goOn } = await startHeldUp(storage, env)
-  const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
+  const mayBreak = await requireNoServers(db, { leaseMs: 15_000 }, true)
   const finished = await migrate(db, [...migrations, last], {
     finish: true,
     async mayBreak(tx, id) {
@@ -403,7 +403,7 @@ test('contractions require servers of other versions to stop, and migrations wit
 }, async () => {
   await using scene = await migrated()
   const { storage, env, db } = scene
-  const mayBreak = await requireNobody(db, { leaseMs: 15_000 }, true)
+  const mayBreak = await requireNoServers(db, { leaseMs: 15_000 }, true)
   const breaking = (id: string) => db.tx((tx) => mayBreak(tx, id), { isolation: 'rowLocks' })
   await breaking('9998-all')
   await using server = await startProcess(storage, { env })

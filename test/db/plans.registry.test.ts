@@ -5,7 +5,7 @@ import type { Reader } from '#db/sql.ts'
 import { cosignedCheckpoints } from '#domains/ledger/proofs/cosignatures.store.ts'
 import { beganAt, findInChain, readTiles, rowAt, waitingLedgers } from '#domains/ledger/proofs/logs.store.ts'
 import { nextFetch } from '#domains/mirrors/follows/fetches.store.ts'
-import { failuresOf, nextAsking } from '#domains/mirrors/follows/histories.store.ts'
+import { failuresOf, nextRequest } from '#domains/mirrors/follows/histories.store.ts'
 import * as promises from '#domains/policy/retention/retention-locks.store.ts'
 import { firstAfter, isUnchangedTag } from '#domains/policy/views/views.store.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
@@ -68,18 +68,18 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
     return ledgers.deletedRepoList.count(reader, [{ below: '/' }], { path: 'acme/app' })
   },
   'what of an organization is brought next': (reader) => nextFetch(reader, group, cutoff),
-  'the tag whose past is asked for next': (reader) => nextAsking(reader, group, cutoff),
-  'the same while upstreams rest': (reader) => nextAsking(reader, group, cutoff, [group, cutoff]),
+  'the tag whose past is asked for next': (reader) => nextRequest(reader, group, cutoff),
+  'the same while upstreams rest': (reader) => nextRequest(reader, group, cutoff, [group, cutoff]),
   'how often questions about a repo have failed': (reader) => failuresOf(reader, group),
   'what was last told of a tag': (reader) => told.findLastReported(reader, teller, '1.0'),
   'what was told of a tag': (reader) => told.listReported(reader, 1, '1.0', {}, afterTold),
   'what was told of a digest': (reader) => told.listReported(reader, 1, undefined, { digest }, afterTold),
   'how much was told': (reader) => told.countMatching(reader, 1, undefined, {}, 100),
   'what was told of all tags': (reader) => told.listReported(reader, 1, undefined, {}, afterTold),
-  'the stays of a digest under tags': (reader) => promises.staysOf(reader, 1, digest, 10_000),
+  'the stays of a digest under tags': (reader) => promises.assignmentsOfDigest(reader, 1, digest, 10_000),
   'what never was a tag': (reader) => {
     const came = [{ after: cutoff, until: cutoff }]
-    return promises.untaggedAmong(reader, { id: 1, ledger: 1 }, came, { behind: digest, most: 500 })
+    return promises.listUntagged(reader, { id: 1, ledger: 1 }, came, { behind: digest, most: 500 })
   },
   'whether a tag stands still': (reader) => {
     const latest = { since: cutoff, digest }

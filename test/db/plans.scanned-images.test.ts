@@ -38,7 +38,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'lists by number': (reader) => images.listsOf(reader, [1, 2]),
   'lists by hash': (reader) => images.listsHashed(reader, ['a', 'b']),
   'a page of all lists': (reader) => images.listsFrom(reader, 5, 50),
-  'lists that were not compared': (reader) => images.unsureLists(reader, 5, 100),
+  'lists that were not compared': (reader) => images.incompleteLists(reader, 5, 100),
   'hashes that images have': (reader) => lists.hashesInUse(reader, ['a', 'b']),
   'lists with one of some packages': (reader) => images.listsWithAny(reader, [1, 2, 3], 5, 50),
   'a package in a list': (reader) => images.namedInList(reader, 1, 'openssl', { after: 5, most: 500 }),

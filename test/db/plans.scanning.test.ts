@@ -134,7 +134,7 @@ const asked: Record<string, { ask(tx: Tx): Promise<unknown>; rows?: object[] }> 
   bury: { ask: (tx) => upkeep.markListDeleted(tx, 1) },
   emptyList: { ask: (tx) => upkeep.emptyList(tx, 1, 10), rows: [{ componentNo: 1 }, { componentNo: 2 }] },
   deleteList: { ask: (tx) => upkeep.deleteList(tx, 1) },
-  heldAfter: { ask: (tx) => upkeep.heldAfter(tx, 1, 10) },
+  componentsOnHoldAfter: { ask: (tx) => upkeep.componentsOnHoldAfter(tx, 1, 10) },
   isListed: { ask: (tx) => upkeep.isListed(tx, 1) },
   deleteFindings: {
     ask: (tx) => upkeep.deleteFindings(tx, 1, 10),

@@ -8,7 +8,7 @@ import { type Reader, sql } from '#db/sql.ts'
 import { indexNames } from '#domains/search/index-names.job.ts'
 import * as packages from '#domains/search/index-packages.store.ts'
 import * as names from '#domains/search/names.store.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { checkPlanOf, queriesOf } from '../support/plans.ts'
 
@@ -88,7 +88,7 @@ test('rows that an upgrade finds are added once', async () => {
   const { db } = pinfold.app
   const org = await pinfold.seed.group('', { name: 'filled' })
   await pinfold.seed.repo(org.uid, { name: 'filled-repo' })
-  await runDuty(pinfold.app, indexNames)
+  await runJob(pinfold.app, indexNames)
   const rows = () =>
     db.all(sql`SELECT kind, scope, standing, part, id FROM search_parts ORDER BY kind, scope, standing, part, id`)
   const written = await rows()
@@ -104,7 +104,7 @@ test('rows that an upgrade finds are added once', async () => {
     await tx.run(sql`DELETE FROM facts WHERE name = 'search_filled'`)
   })
   await fill()
-  await runDuty(pinfold.app, indexNames)
+  await runJob(pinfold.app, indexNames)
   assert.ok(written.length > 0)
   assert.deepEqual(await rows(), written)
 })

@@ -10,7 +10,7 @@ import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { mostAtOnce } from '#domains/registry/repos/removals.model.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { indexNames } from '#domains/search/index-names.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { copyOfSqlite } from '../support/migrated.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -143,7 +143,7 @@ async function leftAfter(repo: Repo, remove: () => Promise<void>): Promise<strin
   for (const one of all) assert.notEqual(await countOf(one, repo), 0, `${one.table.name} has no row`)
   await remove()
   // The search index removes its rows later.
-  await runDuty(registry.app, indexNames)
+  await runJob(registry.app, indexNames)
   const left: string[] = []
   for (const one of all) if ((await countOf(one, repo)) > 0) left.push(`${one.table.name}.${one.column}`)
   return left.sort()
@@ -168,7 +168,7 @@ test('no table keeps rows of a deleted large repository', async () => {
     })
     ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))
     assert.equal((await openRemovals(app.db)).length, 1, 'it is removed in batches')
-    await runDuty(app, removeRepos)
+    await runJob(app, removeRepos)
   })
   assert.deepEqual(left, Object.keys(stays).sort())
 })

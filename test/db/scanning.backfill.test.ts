@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { raw, sql } from '#db/sql.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { queueMatches } from '#domains/scanning/queue/queue.store.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan } from '../support/scanning.ts'
 
@@ -38,20 +38,20 @@ test('a package list deleted during the backfill does not remain as an empty lis
   const { db } = registry.app
   const kept = await db.all<{ hash: string; packages: string }>(sql`SELECT hash, packages FROM package_lists`)
   await db.tx((tx) => tx.run(sql`DELETE FROM package_lists`))
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, matchPackages)
   assert.deepEqual(await listed(), [])
   for (const { hash, packages } of kept) {
     await db.tx((tx) => tx.run(sql`INSERT INTO package_lists (hash, packages) VALUES (${hash}, ${packages})`))
   }
   await forgetLists()
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, matchPackages)
   assert.deepEqual(await listed(), [{ state: 1, packages: 1 }])
 })
 
 test('backfills all package lists, also if they exceed one batch', async () => {
   for (let version = 2; version <= 23; version++) await push(version)
   await forgetLists()
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, matchPackages)
   assert.deepEqual(await listed(), Array(23).fill({ state: 1, packages: 1 }))
   assert.deepEqual(await registry.app.db.all(sql`SELECT kind FROM match_queue`), [])
 })

@@ -12,7 +12,7 @@ import { findKnown, findKnownNow } from '#domains/scanning/image-findings/image-
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { beginSource, putRecords, putSlice, retire } from '#domains/scanning/records/records.service.ts'
 import { findCurrent } from '#domains/scanning/records/records.store.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import { onPostgres, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { recordAbout } from '../support/scanning.ts'
@@ -35,7 +35,7 @@ const apk = (name: string, origin = name): Package => {
 async function addList(hash: string, packages: Package[]): Promise<number> {
   const list = await prepareList(pinfold.app, { hash, distribution: { id: 'alpine', version: '3.19' } }, packages)
   await pinfold.app.db.tx((tx) => completeList(tx, list, organization, now()))
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   return list.listNo
 }
 
@@ -65,7 +65,7 @@ test('stores a limited number of records per organization and package, and notes
   const list = await addList('l1', [apk('ssl'), apk('ssl-dev', 'ssl')])
   await put(mostOwn + 60, organization)
   await put(5, other, 5000)
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   const all = await known(list, organization)
   assert.equal(all.length, 2 * mostOwn)
   assert.equal(isOwnFullAt(all, now()), true)
@@ -79,7 +79,7 @@ test('withdrawn records free space for others, and a new package gets the same r
   const before = (await known(list, organization)).map(({ record }) => record.id)
   assert.ok(!before.includes(`CVE-2026-${mostOwn}`))
   await pinfold.app.db.tx(async (tx) => retire(tx, await findCurrent(tx, sourceNo, ['CVE-2026-0']), now()))
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   const after = (await known(list, organization)).map(({ record }) => record.id)
   assert.deepEqual(
     [after.length, after.includes('CVE-2026-0'), after.includes(`CVE-2026-${mostOwn}`)],
@@ -98,7 +98,7 @@ test('records of organizations wait in separate queues', async () => {
     waiting.map(({ place, item }) => [place, item]),
     ['', organization, other].map((one) => [one, 'apk\nssl']),
   )
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
 })
 
 test('a page of packages with one name reads only rows with this name', { skip: onPostgres }, async () => {
@@ -135,7 +135,7 @@ test('a record with changed text starts and ends no finding, and earlier reports
     const run = await beginSource(work, { name: 'texts', url: '', licence: '', ecosystems: ['Alpine:v3.19'] })
     const said = recordAbout('CVE-2026-9000', 'Alpine:v3.19', 'worded', fixed, { summary, references })
     const counts = await putRecords(work, run, [said])
-    await runDuty(app, matchPackages)
+    await runJob(app, matchPackages)
     return counts
   }
   await say('first')

@@ -15,7 +15,7 @@ import {
   type SourceRecord,
 } from '#domains/scanning/records/records.service.ts'
 import { severitiesAt } from '#domains/scanning/reports/report.service.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { randomFrom } from '../support/random.ts'
 
@@ -81,7 +81,7 @@ async function put(name: string, records: SourceRecord[], complete = false): Pro
 
 /** Findings of a package list: id, certainty, severity, start and end. */
 async function findings(list: number) {
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   const known = await findKnown(pinfold.app.db, list, [], 1000)
   return known.map(
     ({ record, component, state, severity, foundTime, goneTime }) =>
@@ -187,7 +187,7 @@ test('a limited list contains the worst findings first, and the current ones', a
     ['D-2', 'D-4'],
   )
   await put('osv/Alpine:v3.19', [rated('D-4', 'medium')])
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   const most = await findKnown(pinfold.app.db, list, [], 4)
   assert.ok(most.every(({ goneTime }) => goneTime === ''))
 })
@@ -208,7 +208,7 @@ test('compares all statements about a package, also if they exceed one batch', a
     recordOf(`L-${i}`, [affected('linux', i % 2 ? '6.2-r0' : '6.0-r0')]),
   )
   await put('secdb/linux', many)
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   const known = await findKnown(pinfold.app.db, list, [], 10_000)
   assert.equal(known.length, 2500)
   assert.equal(Object.keys(await counted(list)).length, 1250)
@@ -237,9 +237,9 @@ test('comparing in batches returns the same findings as one complete comparison'
       const said = [affected(name, version, { state: pick(5) === 0 ? 'not_affected' : 'affected' })]
       await put('random', [recordOf(id, said, { upstream: [`CVE-1-${pick(5)}`] })])
     }
-    if (pick(5) === 0) await runDuty(pinfold.app, matchPackages)
+    if (pick(5) === 0) await runJob(pinfold.app, matchPackages)
   }
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   assert.deepEqual(await verify(), [])
   await pinfold.app.db.tx((tx) =>
     tx.run(

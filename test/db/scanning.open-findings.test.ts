@@ -14,7 +14,7 @@ import { completeList, type PreparedList, passOn, prepareList } from '#domains/s
 import { changedPackage, type DueMatch, matchKinds } from '#domains/scanning/queue/queue.model.ts'
 import * as queue from '#domains/scanning/queue/queue.store.ts'
 import { beginSource, putRecords } from '#domains/scanning/records/records.service.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { randomFrom } from '../support/random.ts'
 import { recordAbout } from '../support/scanning.ts'
@@ -175,7 +175,7 @@ test('an interrupted batch has no effect, and stays queued', async () => {
   assert.deepEqual(await opens(...lists), ['0 of 1', '0 of 1'])
   const queued = await pinfold.app.db.get(sql`SELECT 1 AS one FROM match_queue WHERE item = ${changedPackage(three!)}`)
   assert.ok(queued)
-  await runDuty(pinfold.app, matchPackages)
+  await runJob(pinfold.app, matchPackages)
   assert.deepEqual(await opens(...lists), ['1 of 1', '1 of 1'])
 })
 

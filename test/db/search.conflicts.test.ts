@@ -6,7 +6,7 @@ import { queueForSearch } from '#db/search/search-queue.ts'
 import { ident, sql } from '#db/sql.ts'
 import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { indexNames } from '#domains/search/index-names.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Client, onPostgres, roleUids, startPinfold } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
@@ -53,7 +53,7 @@ test('no serializable transaction of a request reads the search index or its que
   const tag = ok(await operator.post(`/registry/v2/tags/${repo}`, { name: 'other', digest }))
   assert.ok(changed.has('search_queue'))
   assert.equal((await app.db.all(sql`SELECT 1 AS found FROM search_parts`)).length, 0)
-  await runDuty(app, indexNames)
+  await runJob(app, indexNames)
   assert.ok((await app.db.all(sql`SELECT 1 AS found FROM search_parts`)).length > 0)
 
   changed.clear()
@@ -102,7 +102,7 @@ test('removes all index rows of deleted repositories, members and organizations'
   const { app, seed, org, operator } = registry
   const tables = ['search_parts', 'tag_grams', 'search_packages', 'search_lists', 'search_queue']
   const counts = async () => {
-    await runDuty(app, indexNames)
+    await runJob(app, indexNames)
     const all = await Promise.all(
       tables.map((table) => app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM ${ident(table)}`)),
     )
@@ -117,7 +117,7 @@ test('removes all index rows of deleted repositories, members and organizations'
   assert.ok(parts! > packages! && grams === 7 && packages! >= 510 && lists === 1 && queued === 0)
 
   ok(await operator.delete(`/registry/v2/repos/${repo}`))
-  await runDuty(app, removeRepos)
+  await runJob(app, removeRepos)
   assert.equal((await counts())[1], 0)
   ok(await operator.delete(`/iam/v2/roleBindings/${binding.uid}`))
   for (const { uid } of [registry.pusher, registry.puller]) ok(await operator.delete(`/iam/v2/identities/${uid}`))

@@ -136,7 +136,7 @@ function problemOf(made: readonly Move[], reads: readonly Read[], history: reado
   const moveTo = new Map(made.map((move) => [move.to, move]))
   if (at.size !== history.length) return 'a content came twice'
   /** True if the tag surely was at `from` from the request of the move until its refusal. */
-  const stoodStill = ({ from, begin, end }: Move): boolean => {
+  const hasStalled = ({ from, begin, end }: Move): boolean => {
     const came = moveTo.get(from)
     const next = moveTo.get(history[from === '' ? 0 : at.get(from)! + 1] ?? '')
     const wasThere = from === '' || (came?.result === 'moved' && came.end! <= begin)
@@ -146,7 +146,7 @@ function problemOf(made: readonly Move[], reads: readonly Read[], history: reado
     const position = at.get(move.to)
     if (move.result === 'moved' && position === undefined) return `lost: a move to ${move.to} was acknowledged`
     if (move.result === 'refused' && position !== undefined) return `a move to ${move.to} was refused and happened`
-    if (move.result === 'refused' && stoodStill(move)) return `a move to ${move.to} was refused for nothing`
+    if (move.result === 'refused' && hasStalled(move)) return `a move to ${move.to} was refused for nothing`
     if (position === undefined) continue
     const before = history[position - 1] ?? ''
     if (before !== move.from) return `${move.to} came from ${before}, and was to come from ${move.from}`

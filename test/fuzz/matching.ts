@@ -18,7 +18,7 @@ import { completeList, prepareList } from '#domains/scanning/lists/lists.service
 import { beginSource, putRecords } from '#domains/scanning/records/records.service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createApp } from '../../src/create-app.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { cleanEnv, createStorage } from '../support/process.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { recordAbout } from '../support/scanning.ts'
@@ -119,8 +119,8 @@ async function openApp() {
 }
 
 async function compare(app: App): Promise<void> {
-  await runDuty(app, matchPackages)
-  await runDuty(app, emitVulnerabilityEvents)
+  await runJob(app, matchPackages)
+  await runJob(app, emitVulnerabilityEvents)
   await sleep(1)
 }
 

@@ -14,7 +14,7 @@ import type { SourceRecord } from '#domains/scanning/records/records.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import { readOsv } from '#sources/osv.ts'
 import { projectName } from '#versions/pep503.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers, pushSbom } from '../support/images.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
@@ -159,8 +159,8 @@ async function ours(): Promise<Set<string>> {
     const sbom = sbomOf(some)
     const image = await pushLayers(pusher, 'acme/app', [{ 'etc/motd': sbom }], 'latest')
     await pushSbom(pusher, 'acme/app', image, sbom, 'application/vnd.cyclonedx+json')
-    await runDuty(registry.app, readImages)
-    await runDuty(registry.app, matchPackages)
+    await runJob(registry.app, readImages)
+    await runJob(registry.app, matchPackages)
     const { findings, gaps } = ok(await viewer.get(`/registry/v2/repos/${repo}/digests/${image.digest}/findings`))
     for (const gap of gaps) console.log('gap', JSON.stringify(gap))
     const nameOf = new Map(some.map((one) => [one.purl.toLowerCase(), one]))

@@ -27,7 +27,7 @@ import {
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { parseProofs } from '#lib/tlog/proof-text.ts'
 import { NotProved, provedBy } from '#lib/tlog/tag-proof.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { onPostgres, startPinfold } from '../support/pinfold.ts'
 import { oneOf, randomFrom } from '../support/random.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
@@ -57,7 +57,7 @@ async function proofsOf(name: string) {
   }
   await move()
   await move()
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   const get = async (path: string) => (await log.operator.get(`/ledger/${org}/${path}`)).text
   const [key] = parsePolicy(await get('policy')).logs as [NoteKey]
   const genuine: Genuine[] = []
@@ -70,7 +70,7 @@ async function proofsOf(name: string) {
   const grow = async (round: number) => {
     await move()
     for (let i = 0; i < 3; i++) await plantTag(log, repo, `other-${round}-${i}`)
-    await runDuty(log.app, sequenceLedgers)
+    await runJob(log.app, sequenceLedgers)
   }
   return { org, key, moves, genuine, read, grow, get }
 }
@@ -81,7 +81,7 @@ const config: Partial<Config> = log.app.config
 config.transparencyLogWitnesses = [{ key: own, url: `${witness.url}/ledger/witness` }]
 for (const one of [acme, other]) {
   for (let round = 0; round < 5; round++) {
-    await runDuty(log.app, witnessLedgers)
+    await runJob(log.app, witnessLedgers)
     await one.read()
     await one.grow(round)
   }

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { operatorUid } from '#lib/uid.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Client, Json } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
@@ -279,14 +279,14 @@ async function deleteOfCosign(side: Side, client: RegistryClient): Promise<void>
 async function sweep(round: number): Promise<void> {
   const operator = await registry.as(operatorUid)
   const plan = ok(await operator.post(`/registry/v2/retentionPlans/${org.uid}`, {}))
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
   await holdSome(operator, plan.uid)
   if (round % 5 === 0) {
     const side = sides[random.below(clients)]!
     await hold(operator, side, side.uid, { tags: [tags[random.below(tags.length)]!] })
   }
   await operator.post(`/registry/v2/retentionPlans/${plan.uid}:apply`, {})
-  counts.swept += (await runDuty(app, sweepRetention)).deleted as number
+  counts.swept += (await runJob(app, sweepRetention)).deleted as number
   // Nothing collects unless it is asked for.
   counts.collected += Number(ok(await operator.post('/control/v1/blobs:collect', {})).blobs)
 }

@@ -10,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
+import { requestHistories } from '#domains/mirrors/follows/histories.job.ts'
 import { eventNumbers } from '#domains/registry/tags/tag-history.model.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { randomFrom } from '../support/random.ts'
 import { startRegistry } from '../support/registry.ts'
@@ -144,8 +144,8 @@ for (; shift <= lastMs + 2 * intervalMs; shift += intervalMs) {
   }
   if (shift === 0) for (const { follow } of upstreams) await follow()
   const began = Date.now()
-  looks += (await runDuty(app, followUpstreams)).looks as number
-  told += (await runDuty(app, askForHistories)).told as number
+  looks += (await runJob(app, followUpstreams)).looks as number
+  told += (await runJob(app, requestHistories)).told as number
   longestMs = Math.max(longestMs, Date.now() - began)
   assert.equal(underWay.size, 0, 'a tag was not looked at')
   rounds++

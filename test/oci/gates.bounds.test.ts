@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { ownSource } from '#domains/scanning/own-advisories/own-advisories.service.ts'
 import { beginSource, putSlice, type SourceRecord } from '#domains/scanning/records/records.service.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Reply, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
@@ -83,7 +83,7 @@ test('reports a coverage gap if an organization has more records of a package th
     const work = { app, log: app.log }
     const run = await beginSource(work, { name: ownSource, url: '', licence: '', ecosystems: [] })
     await app.db.tx((tx) => putSlice(tx, { sourceNo: run.sourceNo, generation: 0, now }, said))
-    await runDuty(app, matchPackages)
+    await runJob(app, matchPackages)
   }
   await say(0, 999)
   assert.equal(reasonOf(await pull()), 200)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertNotFound, ok } from '../support/expect.ts'
 import { pushLayers } from '../support/images.ts'
 import type { LayerEntries } from '../support/layers.ts'
@@ -84,7 +84,7 @@ test('reports an image that waits to be read, or is never read, as not scanned',
   const { digest } = await pushLayers(pusher, made.name, [alpine('waits 1-r0')], 'waits')
   const reasonOf = async (of: string) => (await checked({ repo: made.repo, digest: of })).parameters.reason
   assert.match(await reasonOf(digest), /^not scanned: the image has not been read yet$/)
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   assert.match(await reasonOf(digest), /^not scanned: the packages have not been compared with advisories yet$/)
   const none = await pushAndScan(registry, made.name, { 'etc/hostname': 'x' })
   assert.match(await reasonOf(none), /, but not scanned: no package database or SBOM was found in the image$/)

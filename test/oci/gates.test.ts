@@ -5,7 +5,7 @@ import { type Sql, sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { judgeTags } from '#domains/registry/lifecycles/eol-tags.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushLayers } from '../support/images.ts'
 import type { LayerEntries } from '../support/layers.ts'
@@ -191,13 +191,13 @@ test('allows images that wait for a scan, and handles unreadable images as the p
     assert.match(said!.parameters.reason, new RegExp(what))
   }
   await waiting('has not been read yet')
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   await waiting('have not been compared')
   await pushAndScan(registry, name, layer('other 1-r0'))
   machine += 6000
   assert.equal((await get(name, 'waits')).status, 403)
   await pushLayers(pusher, name, [Buffer.from('no layer')], 'unreadable')
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   assert.equal((await get(name, 'unreadable')).status, 403)
   await pushAndScan(registry, name, apkLayer('wolfi', '20230201', ['musl 1-r0']), 'silent')
   const silent = await get(name, 'silent')
@@ -226,7 +226,7 @@ test('denies end-of-life products, with or without the grace period of the organ
     'lib/apk/db/installed': 'P:nodejs-22\nV:22.1.0-r0\nA:x86_64\no:nodejs-22\n',
   }
   await pushLayers(pusher, 'acme/node', [wolfi], 'latest')
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   const { repo } = await registry.app.paths.find('acme/node')
   const rule = { name: 'alive', mode: 'ENFORCE', endOfLife: {} }
   const eol = ok(await operator.post(`/registry/v2/gates/${repo!.uid}`, rule))
@@ -241,7 +241,7 @@ test('denies end-of-life products, with or without the grace period of the organ
   }
   assert.deepEqual(await results(), ['RESULT_ALLOWED pending', 'RESULT_ALLOWED pending'])
   await on(31)
-  await runDuty(registry.app, judgeTags)
+  await runJob(registry.app, judgeTags)
   assert.deepEqual(await results(), ['RESULT_ALLOWED', 'RESULT_DENIED'], 'it is April, and its life ends in June')
   await change(window, { supportWindow: { minMonthsLeft: 2 } })
   assert.deepEqual(await results(), ['RESULT_ALLOWED', 'RESULT_ALLOWED'])
@@ -266,7 +266,7 @@ test('an exemption allows a digest and its children until it expires', async () 
   const size = Number((await pusher.ok(200, 'HEAD', `${name}/manifests/latest`)).headers['content-length'])
   const mediaType = 'application/vnd.oci.image.manifest.v1+json'
   const index = await pusher.pushManifest(name, indexOf([{ mediaType, digest, size }]), 'multi')
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   await pushAndScan(registry, name, layer('else 1-r0'))
   machine += 6000
   const states = async () => [
@@ -364,7 +364,7 @@ test('a pull while the contents of the image were unknown does not exempt it lat
   assert.equal((await get(name, 'new')).status, 200)
   await registry.app.usage.flush()
   await on(61)
-  await runDuty(registry.app, readImages)
+  await runJob(registry.app, readImages)
   await pushAndScan(registry, name, layer('any 1-r0'))
   await change(gate, { exemptPulledDays: 90 })
   assert.equal((await get(name, 'new')).status, 403)

@@ -5,7 +5,7 @@ import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { codeOf, type Descriptor, imageOf, indexOf, startRegistry, types } from '../support/registry.ts'
@@ -78,8 +78,8 @@ test('a mirror and a copy of the repository include the blobs in an index', asyn
   const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, input))
   const follow = { upstreamUid: upstream.uid, path: 'app', mode: 'MODE_FULL', tags: ['cache'] }
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, follow))
-  await runDuty(app, followUpstreams)
-  await runDuty(app, fetchFollowed)
+  await runJob(app, followUpstreams)
+  await runJob(app, fetchFollowed)
   there.breakWith((_req, res) => {
     res.writeHead(503).end()
     return true
@@ -172,7 +172,7 @@ test('a retention plan does not count blobs that a kept index lists', async () =
   await asked(`retentionRules/${repo}`, { mode: 'ENFORCE', tags: ['v*'], keepDaysAfter: 10 })
   shift += 11 * day
   const { uid } = await asked(`retentionPlans/${repo}`, {})
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
   const { deletions } = await asked(`retentionPlans/${uid}/deletions`)
   assert.deepEqual(
     deletions.map(({ digest, bytes }: Json) => [digest, Number(bytes)]),

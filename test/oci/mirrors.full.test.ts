@@ -5,8 +5,8 @@ import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { fetchFollowed, fetchFollowedWithin } from '#domains/mirrors/follows/fetches.job.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { requestHistories } from '#domains/mirrors/follows/histories.job.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { type Descriptor, imageOf, indexOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -39,8 +39,8 @@ async function scene(body: Json = {}, at: TestRegistry = registry) {
 async function bring(afterMs = 0, { app }: TestRegistry = registry): Promise<Json> {
   shift += afterMs
   const later = { ...app, clock: () => new Date(Date.now() + shift) }
-  await runDuty(later, followUpstreams)
-  return runDuty(later, fetchFollowed)
+  await runJob(later, followUpstreams)
+  return runJob(later, fetchFollowed)
 }
 const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
 
@@ -116,14 +116,14 @@ test('upstream changes do not change the ETag of a mirror; changes by members do
   }
   await look()
   const { images } = publish(there, '1.0')
-  await runDuty(registry.app, followUpstreams)
+  await runJob(registry.app, followUpstreams)
   await look()
   there.contents.delete(images[0]!.layer.digest)
   await bring()
   await look()
   const fails = answering(503)
   there.breakWith((req, res) => req.url?.includes('/_') === true && fails(req, res))
-  await runDuty(registry.app, askForHistories)
+  await runJob(registry.app, requestHistories)
   await look()
   there.breakWith(answering(503))
   await bring(61 * minute)
@@ -168,8 +168,8 @@ test('copies content from an upstream that fails for every request for tag histo
   const { images } = publish(there, '1.0')
   const fails = answering(503, { 'retry-after': '3600' })
   there.breakWith((req, res) => req.url?.includes('/_') === true && fails(req, res))
-  await runDuty(registry.app, followUpstreams)
-  assert.deepEqual(await runDuty(registry.app, askForHistories), { told: 0, failed: 1 })
+  await runJob(registry.app, followUpstreams)
+  assert.deepEqual(await runJob(registry.app, requestHistories), { told: 0, failed: 1 })
   await bring()
   assert.equal((await followOf(repo)).waitingCount, 0)
   there.contents.clear()
@@ -275,9 +275,9 @@ test('stops and reports a copy that takes too long, and gives up on content that
   const { images } = publish(there, '1.0')
   const slow = stall(there)
   const { app } = registry
-  await runDuty({ ...app, clock: () => new Date(Date.now() + shift) }, followUpstreams)
+  await runJob({ ...app, clock: () => new Date(Date.now() + shift) }, followUpstreams)
   const later = { ...app, clock: () => new Date(Date.now() + shift) }
-  assert.deepEqual(await runDuty(later, fetchFollowedWithin(300)), { fetched: 0, failed: 1 })
+  assert.deepEqual(await runJob(later, fetchFollowedWithin(300)), { fetched: 0, failed: 1 })
   const stalled = await followOf(repo)
   assert.deepEqual([stalled.waitingCount, stalled.fetchProblem], [1, 'fetching the image takes too long'])
   slow.go()
@@ -355,7 +355,7 @@ for (const round of [0, 3]) {
     })
     const { app } = registry
     const later = { ...app, clock: () => new Date(Date.now() + shift) }
-    await runDuty(later, followUpstreams)
+    await runJob(later, followUpstreams)
     await app.db.tx((tx) => tx.run(sql`UPDATE follow_fetches SET round = ${round} WHERE repo_uid = ${repo}`))
     await bring()
     assert.ok(changed, 'otherwise nothing was asked for')

@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { captureLog } from '../support/log.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -118,7 +118,7 @@ test('a pull fetches the image of a tag update that the background job just reco
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
   const second = publish(there, '1.0').image
   shift += 6 * minute
-  await runDuty(app, followUpstreams)
+  await runJob(app, followUpstreams)
   const [moved] = await historyOf(repo, '1.0')
   assert.deepEqual([moved!.previousDigest, moved!.digest], [first, second.digest])
   there.forget()
@@ -184,7 +184,7 @@ test('serves a tag that was deleted upstream until three scheduled checks did no
   const later = { ...app, clock: () => new Date(app.clock().getTime() + ahead) }
   for (let i = 0; i < 3; i++) {
     ahead += 61 * minute
-    await runDuty(later, followUpstreams)
+    await runJob(later, followUpstreams)
   }
   assert.equal((await historyOf(repo, '1.0'))[0]!.event, 'EVENT_DELETED')
 })
@@ -387,7 +387,7 @@ test('a pull that waits long for content does not record a tag update that a lat
   await held
   const third = publish(there, '1.0').image.digest
   await app.db.tx((tx) => tx.run(sql`UPDATE follow_tags SET due_time = '' WHERE repo_uid = ${repo}`))
-  await runDuty(app, followUpstreams)
+  await runJob(app, followUpstreams)
   const checked = async () =>
     (await app.db.get<{ time: string }>(sql`
       SELECT checked_time AS time FROM follow_tags WHERE repo_uid = ${repo} AND tag = '1.0'`))!.time
@@ -417,7 +417,7 @@ test('a pull that waits long for content does not restore a tag that was recorde
   there.tags.delete('1.0')
   for (let looks = 0; looks < 3; looks++) {
     ahead += 11 * minute
-    await runDuty(own.app, followUpstreams)
+    await runJob(own.app, followUpstreams)
   }
   const moves = async () => {
     const { records } = ok(await own.operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=1.0`))

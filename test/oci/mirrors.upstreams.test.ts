@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { digestOf, imageOf, startRegistry, types } from '../support/registry.ts'
@@ -125,7 +125,7 @@ test('never stores other content as the manifest of a tag', async () => {
 
 test('a watched tag follows the digest of a GET if HEAD returns none', async () => {
   const { there, repo, image } = await scene(withoutDigest['a HEAD that is not allowed'], { mode: 'MODE_WATCH' })
-  await runDuty(app, followUpstreams)
+  await runJob(app, followUpstreams)
   const history = async () => ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=1.0`)).records as Json[]
   assert.deepEqual(
     (await history()).map(({ digest }) => digest),
@@ -320,7 +320,7 @@ for (const [name, link] of Object.entries(links)) {
   test(`reads all pages of tags with ${name}`, async () => {
     const { there, repo } = await scene(paged(link), { mode: 'MODE_WATCH' })
     publish(there, '2.0')
-    await runDuty(app, followUpstreams)
+    await runJob(app, followUpstreams)
     const follow = await followOf(repo)
     assert.deepEqual([follow.tagCount, follow.problem ?? ''], [2, ''])
   })
@@ -329,7 +329,7 @@ for (const [name, link] of Object.entries(links)) {
 test('reports an unreadable page of tags, reads the others and deletes no tag because of it', async () => {
   const { there, repo } = await scene(paged(`${next}; rel="next"`), { mode: 'MODE_WATCH' })
   publish(there, '2.0')
-  await runDuty(app, followUpstreams)
+  await runJob(app, followUpstreams)
   assert.equal((await followOf(repo)).tagCount, 2)
   const third = publish(there, '3.0')
   there.breakWith((req, res) => {
@@ -337,7 +337,7 @@ test('reports an unreadable page of tags, reads the others and deletes no tag be
     const headers = { link: '</v2/app/tags/page2>; rel="next"' }
     return end(res, 200, headers, JSON.stringify({ tags: ['1.0', '3.0'] }))
   })
-  await runDuty({ ...app, clock: () => new Date(app.clock().getTime() + 61 * minute) }, followUpstreams)
+  await runJob({ ...app, clock: () => new Date(app.clock().getTime() + 61 * minute) }, followUpstreams)
   const follow = await followOf(repo)
   assert.deepEqual([follow.tagCount, follow.state], [3, 'STATE_FAILED'])
   assert.match(follow.problem, /the next page of its list cannot be read/)
@@ -361,7 +361,7 @@ test('copies referrers of all pages', async () => {
     return end(res, 200, headers, JSON.stringify({ schemaVersion: 2, manifests: [about[isFirst ? 0 : 1]] }))
   })
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
-  await runDuty(app, fetchFollowed)
+  await runJob(app, fetchFollowed)
   const listed = (await puller.ok(200, 'GET', `${name}/referrers/${image}`)).body as Json
   assert.deepEqual(
     (listed.manifests as Json[]).map(({ digest }) => digest).sort(),

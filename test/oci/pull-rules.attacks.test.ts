@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { copyRepos } from '#domains/mirrors/copies/syncs.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import {
@@ -315,7 +315,7 @@ test('a caller bound by a repository policy cannot copy young images of it, whic
     await api.call('PATCH', `/registry/v2/repos/${made.uid}`, { syncConfig: { source: name } }),
     'sync_config.source',
   )
-  await runDuty(registry.app, copyRepos)
+  await runJob(registry.app, copyRepos)
   const client = await registry.registryAs(copier)
   for (const copy of ['acme/copied-before', 'acme/copied-after', 'acme/copied-never']) {
     for (const reference of ['stable', bad.digest]) {
@@ -326,7 +326,7 @@ test('a caller bound by a repository policy cannot copy young images of it, whic
   assert.equal(await statusOf(), 'FAILED')
   ok(await operator.call('PATCH', `/registry/v2/pullRules/${uid}`, { mode: 'OBSERVE' }))
   now += 61_000
-  await runDuty(registry.app, copyRepos)
+  await runJob(registry.app, copyRepos)
   assert.equal(await statusOf(), 'UNKNOWN')
   const { headers } = await client.ok(200, 'GET', 'acme/copied-before/manifests/stable')
   assert.equal(headers['docker-content-digest'], bad.digest)

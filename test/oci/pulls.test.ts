@@ -6,7 +6,7 @@ import { sql } from '#db/sql.ts'
 import { createAudience } from '#domains/events/subscriptions/audience.ts'
 import { sweepUsage } from '#domains/registry/usage/digest-usage.job.ts'
 import { createDigestUsage } from '#domains/registry/usage/digest-usage.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { openStream } from '../support/event-stream.ts'
 import { onPostgres, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -288,7 +288,7 @@ test('deletes old counts, except the latest ones of an existing manifest', async
   for (let i = 0; i < 1200; i++) app.usage.note(repo + 1, `sha256:${i}`, '', 'GET', '2025-01-01T00')
   await app.usage.flush()
   await registryOperator.ok(202, 'DELETE', `${name}/manifests/${gone.digest}`)
-  await runDuty(app, sweepUsage)
+  await runJob(app, sweepUsage)
   const left = (await usageOf(registry)).map(({ digest, day, caller }) => `${digest} ${day} ${caller}`)
   assert.deepEqual(
     left,
@@ -325,7 +325,7 @@ test('after a week, merges the callers of a day into one number, except the late
     (await usageOf(registry))
       .filter((row) => row.digest === of)
       .map(({ day, caller, gets, last }) => [day.slice(5), caller, gets, last.slice(11)])
-  await runDuty(app, sweepUsage)
+  await runJob(app, sweepUsage)
   const expected = [
     ['05-20', '', 1, '01'],
     ['05-20', '*', 4, '02'],
@@ -338,7 +338,7 @@ test('after a week, merges the callers of a day into one number, except the late
     ['05-25', 'a', 1, '00'],
     ['05-25', 'b', 1, '00'],
   ])
-  await runDuty(app, sweepUsage)
+  await runJob(app, sweepUsage)
   assert.deepEqual(await rows(digest), expected, 'the second time there is nothing to do')
 })
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { sql } from '#db/sql.ts'
 import { inRepo, lockRepo } from '#domains/registry/blobs/blobs.store.ts'
-import { deleteLooseLink } from '#domains/registry/blobs/collection.store.ts'
+import { deleteUnneededLink } from '#domains/registry/blobs/collection.store.ts'
 import { insertLinks } from '#domains/registry/manifests/manifests.store.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { atOnce } from '../support/at-once.ts'
@@ -53,7 +53,7 @@ test('a push during the deletion of a blob gets the error that the blob is missi
     const headers = { 'content-type': types.image }
     pushed ??= doors[1].call('PUT', `${name}/manifests/latest`, { body: manifest, headers })
     await someoneWaits(fixture.node)
-    assert.equal(await deleteLooseLink(tx, { repo: repo.id, digest: layer.digest }, always), true)
+    assert.equal(await deleteUnneededLink(tx, { repo: repo.id, digest: layer.digest }, always), true)
   }, inRepo)
   const { status, body } = await pushed!
   assert.deepEqual([status, body.errors[0].code], [404, 'MANIFEST_BLOB_UNKNOWN'])

@@ -6,7 +6,7 @@ import { sweepRefusals } from '#domains/events/events.job.ts'
 import { createRefusalLog, type RefusedRequest } from '#domains/events/refusals/refusal-log.ts'
 import { maxKept } from '#domains/events/refusals/refusals.model.ts'
 import { newUid } from '#lib/uid.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -280,6 +280,6 @@ test('keeps refused requests for thirty days', async () => {
     app.refusals.note(request(newUid('/'), '', { now: `2026-${day}T12:00:00.000Z` }))
   }
   await app.refusals.flush()
-  await runDuty(app, sweepRefusals)
+  await runJob(app, sweepRefusals)
   assert.equal(await rowsOf(registry), 1)
 })

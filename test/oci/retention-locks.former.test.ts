@@ -6,17 +6,17 @@ import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { noEnd } from '#domains/policy/retention/retention.model.ts'
 import { aboutTags } from '#domains/rules/patterns.model.ts'
 import { operatorUid } from '#lib/uid.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { assertError, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { oneOf, type Random, randomFrom, seedOf } from '../support/random.ts'
 import type { RegistryClient } from '../support/registry.ts'
-import { startPromises, type TestRepo } from '../support/retention-locks.ts'
+import { startRetentionLocks, type TestRepo } from '../support/retention-locks.ts'
 import { plantManifest } from '../support/tags.ts'
 import { times } from '../support/times.ts'
 
 const [hour, day] = [3_600_000, 86_400_000]
-const registry = await startPromises()
+const registry = await startRetentionLocks()
 const { app, clock, owner, createRepo, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
 const isoIn = (days: number): string => new Date(clock.now + days * day).toISOString()
@@ -185,7 +185,7 @@ test('no deletion plan deletes a digest that a former rule protects, whatever th
   const planned = async (): Promise<string[]> => {
     const today = await owner()
     const plan = ok(await today.post(`/registry/v2/retentionPlans/${at.repo}`, {}))
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     const { deletions = [] } = ok(await today.get(`/registry/v2/retentionPlans/${plan.uid}/deletions`))
     return deletions.map((one: Json) => one.digest)
   }

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Answer, Json } from '../support/pinfold.ts'
 import { codeOf } from '../support/registry.ts'
-import { startPromises, type TestRepo } from '../support/retention-locks.ts'
+import { startRetentionLocks, type TestRepo } from '../support/retention-locks.ts'
 
 const day = 86_400_000
-const registry = await startPromises()
+const registry = await startRetentionLocks()
 const { app, clock, owner, createRepo, pusher, pushing, rule } = registry
 after(() => registry[Symbol.asyncDispose]())
 
@@ -78,7 +78,7 @@ test('adding a cosign signature updates its tag; the former signature is kept, a
   const planned = async (): Promise<Json> => {
     const api = await owner()
     const { uid } = ok(await api.post(`/registry/v2/retentionPlans/${at.repo}`, {}))
-    await runDuty(app, sweepRetention)
+    await runJob(app, sweepRetention)
     const { deletions = [] } = ok(await api.get(`/registry/v2/retentionPlans/${uid}/deletions`))
     return { uid, digests: deletions.map(({ digest }: Json) => digest).sort() }
   }
@@ -95,7 +95,7 @@ test('adding a cosign signature updates its tag; the former signature is kept, a
   assert.deepEqual(digests, [image.digest, first.digest].sort())
   clock.now += day
   ok(await (await owner()).post(`/registry/v2/retentionPlans/${uid}:apply`, {}))
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
   client = await pushing()
   for (const { digest } of [image, first])
     assert.equal((await client.call('GET', `${at.name}/manifests/${digest}`)).status, 404)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, types } from '../support/registry.ts'
@@ -34,7 +34,7 @@ test('a tag that was watched for days has the age of its content here, in views,
   const repo = (await seed.repo(org.uid, { name: 'mirror' })).uid as string
   const follow = { upstreamUid: upstream.uid, path: 'app', interval: `${7 * 24 * 3600}s` }
   ok(await api.post(`/registry/v2/repos/${repo}/follow`, follow))
-  await runDuty(app, followUpstreams)
+  await runJob(app, followUpstreams)
   const name = 'acme/mirror'
 
   const first = await on(10)

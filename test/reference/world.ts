@@ -7,7 +7,7 @@ import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { indexNames } from '#domains/search/index-names.job.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
-import { runDuty } from '../support/background-jobs.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { startClouds } from '../support/fake-clouds.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
@@ -167,8 +167,8 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
       if (/Subscriptions(?:Service)?\/Create/.test(method))
         await registry.point(response.uid ?? response.id, receiver.url)
       // There is a log then that can get another key.
-      if (/LedgersService\/ResumeLedgerLogs/.test(method)) await runDuty(registry.app, sequenceLedgers)
-      if (/ReposService\/CreateRepo/.test(method)) await runDuty(registry.app, indexNames)
+      if (/LedgersService\/ResumeLedgerLogs/.test(method)) await runJob(registry.app, sequenceLedgers)
+      if (/ReposService\/CreateRepo/.test(method)) await runJob(registry.app, indexNames)
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }

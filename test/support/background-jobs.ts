@@ -4,7 +4,7 @@ import { createLeases, type Lease } from '#db/leases.ts'
 import type { Job, JobStatus } from '#job.ts'
 
 /** Runs a job once. Uses a separate node, which gets the lease. */
-export async function runDuty(app: App, job: Job): Promise<JobStatus> {
+export async function runJob(app: App, job: Job): Promise<JobStatus> {
   const leases = createLeases(app.db, {
     node: 'by-hand',
     // The lease is not renewed, however long the job takes.

@@ -7,7 +7,7 @@ import { checkpointName } from '#domains/ledger/proofs/logs.model.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { parseNote } from '#lib/tlog/notes.ts'
 import { type Finding, verify } from '../../src/maintenance/verify.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { captureLog } from './log.ts'
 import { type Json, startPinfold } from './pinfold.ts'
 import { plantTag } from './tags.ts'
@@ -24,7 +24,7 @@ export async function scene(settings: Settings = {}) {
   const repo = (await seed.repo(org, { name: 'app' })).uid as string
   let moves = 0
   const move = () => plantTag(pinfold, repo, 'v1', `image ${moves++}`)
-  const sign = () => runDuty(app, sequenceLedgers)
+  const sign = () => runJob(app, sequenceLedgers)
   await move()
   await sign()
   const row = await app.db.get<{ id: number; origin: string }>(sql`SELECT id, origin FROM ledger_logs`)

@@ -19,7 +19,7 @@ export function commandsIn(env: Env, input = ''): (...args: string[]) => Promise
       print: (line) => void stdout.push(`${line}\n`),
       say: (text) => void stderr.push(`${text.split('\n').map(visible).join('\n')}\n`),
       preferred: async () => (await import('#cli/framework/preferences.ts')).preferredOptions(env),
-      untilAsked: () => new Promise(() => {}),
+      untilSignaled: () => new Promise(() => {}),
     }
     const code = await runCommandLine(terminal, ['node', 'pinfold', ...args])
     return { code, stdout: stdout.join(''), stderr: stderr.join('') }

@@ -4,7 +4,7 @@ import { backfillLedgers, sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { keysOf, pemOf } from './attest.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { pushLayers, pushSbom } from './images.ts'
 import { clientSecret } from './people-provider.ts'
 import { type Json, type Pinfold, roleUids } from './pinfold.ts'
@@ -53,8 +53,8 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   await operator.delete(`/registry/v2/tags/${await tagOf(operator, repo.uid, 'gone')}`)
   await client.ok(200, 'GET', `${path}/manifests/${digest}`)
   await pinfold.app.usage.flush()
-  await runDuty(pinfold.app, readImages)
-  await runDuty(pinfold.app, readImages)
+  await runJob(pinfold.app, readImages)
+  await runJob(pinfold.app, readImages)
   const { app } = pinfold
   await readSource(app, 'Alpine:v3.20', [recordAbout('CVE-2024-7777', 'Alpine:v3.20', 'zlib', '1.3.2-r0')])
 
@@ -74,8 +74,8 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   await expectMade(
     operator.post(`/registry/v2/repos/${folder.uid}`, { name: 'copy', syncConfig: { source: repo.uid } }),
   )
-  await runDuty(pinfold.app, backfillLedgers)
-  await runDuty(pinfold.app, sequenceLedgers)
+  await runJob(pinfold.app, backfillLedgers)
+  await runJob(pinfold.app, sequenceLedgers)
   const advisory = await importAdvisory(operator, org.uid)
   const orgName = String(org.name)
   return {
@@ -241,7 +241,7 @@ async function createDeletionPlan(
     for (const _ of ['older', 'newer']) await client.pushImage(path, tag)
   }
   const plan = await expectMade(operator.post(`/registry/v2/retentionPlans/${repo.uid}`, {}))
-  await runDuty(app, sweepRetention)
+  await runJob(app, sweepRetention)
   return plan.uid as string
 }
 

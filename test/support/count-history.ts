@@ -7,7 +7,7 @@ import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import * as lists from '#domains/scanning/lists/lists.store.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { imageOf, type RegistryClient, types } from './registry.ts'
 import { readSource, recordAbout } from './scanning.ts'
 
@@ -103,7 +103,7 @@ async function makePackages(app: App, names: number): Promise<number[][]> {
   })
   const list = await prepareList(app, { hash: hash('sha256', 'all'), distribution }, all)
   await app.db.tx((tx) => completeList(tx, list, '0'.repeat(40), app.clock().toISOString()))
-  await runDuty(app, matchPackages)
+  await runJob(app, matchPackages)
   const rows = await app.db.all<{ id: number; name: string; version: string }>(sql`
     SELECT id, name, version FROM components ORDER BY id`)
   const numbers = new Map(rows.map(({ id, name, version }) => [`${name} ${version}`, Number(id)]))

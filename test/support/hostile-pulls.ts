@@ -2,10 +2,10 @@
 import { sql } from '#db/sql.ts'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
+import { requestHistories } from '#domains/mirrors/follows/histories.job.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { ok } from './expect.ts'
 import { hostile, isLied, publishSigned, rightPast, type startCanaries } from './hostile-upstreams.ts'
 import { captureLog } from './log.ts'
@@ -89,7 +89,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
 
   async function jobs(): Promise<void> {
     const later = { ...app, log: captured.log }
-    for (const job of [followUpstreams, fetchFollowed, askForHistories]) await runDuty(later, job)
+    for (const job of [followUpstreams, fetchFollowed, requestHistories]) await runJob(later, job)
   }
 
   async function pull({ name, good, mode, statuses, problems }: Scene, client: RegistryClient): Promise<void> {

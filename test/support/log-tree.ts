@@ -1,6 +1,6 @@
 // Transparency log as a reader computes it from the entries.
 import type { Nodes } from '#lib/tlog/merkle.ts'
-import { appended, nodesOf, type TileAsked, tileWidth } from '#lib/tlog/tiles.ts'
+import { appended, nodesOf, type TileRequest, tileWidth } from '#lib/tlog/tiles.ts'
 
 /** Entries of a bundle. Two bytes before each entry contain its length. */
 export function entriesIn(bundle: Buffer): Buffer[] {
@@ -19,7 +19,7 @@ export function nodesOver(leaves: readonly Buffer[]): Nodes {
 }
 
 /** Path of a tile, relative to the log (c2sp.org/tlog-tiles). */
-export function tilePathOf({ kind, level, index, width }: TileAsked): string {
+export function tilePathOf({ kind, level, index, width }: TileRequest): string {
   const digits = String(index)
   const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, '0')
   const elements = padded.match(/\d{3}/g)!.map((one, i, all) => (i < all.length - 1 ? `x${one}` : one))

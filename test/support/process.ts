@@ -193,7 +193,7 @@ export async function startInProcess(
     say(text) {
       output.stderr += `${text}\n`
     },
-    untilAsked: () => asked.promise,
+    untilSignaled: () => asked.promise,
   }
   const words = ['node', 'pinfold', 'serve', ...storage.args, '--listen', listen, ...args]
   const exited = runCommandLine(terminal, words).then((code) => ({ code, signal: null }))

@@ -6,7 +6,7 @@ import { type RegistryClient, startRegistry } from './registry.ts'
 /** Uids of a folder and of a repository in it, and the repository's name for pushes. */
 export type TestRepo = { folder: string; repo: string; name: string }
 
-export async function startPromises() {
+export async function startRetentionLocks() {
   const clock = { now: Date.parse('2026-05-01T10:00:00.000Z') }
   const registry = await startRegistry({ clock: () => new Date(clock.now) })
   const { org, pusher, seed } = registry

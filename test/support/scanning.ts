@@ -3,7 +3,7 @@ import type { App } from '#app.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { pushLayers } from './images.ts'
 import type { LayerEntries } from './layers.ts'
 import type { TestRegistry } from './registry.ts'
@@ -33,8 +33,8 @@ export async function pushAndScan(
 ): Promise<string> {
   const pusher = await registry.registryAs(registry.pusher.uid)
   const { digest } = await pushLayers(pusher, repo, [layer], tag)
-  await runDuty(registry.app, readImages)
-  await runDuty(registry.app, matchPackages)
+  await runJob(registry.app, readImages)
+  await runJob(registry.app, matchPackages)
   return digest
 }
 
@@ -79,5 +79,5 @@ export async function readSource(
   await putRecords(work, run, records)
   const buildTime = app.clock().toISOString()
   await finishSource(work, run, { fingerprint: '', buildTime, complete: false, error })
-  await runDuty(app, matchPackages)
+  await runJob(app, matchPackages)
 }

@@ -1,7 +1,7 @@
 // Repository with images that have the same packages, and signed statements about their vulnerabilities.
 import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { envelopeOf, type Keys, pemOf, pushAttestations, statementAbout } from './attest.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { ok } from './expect.ts'
 import { type Client, type Json, roleUids } from './pinfold.ts'
 import { type RegistryClient, startRegistry, type TestRegistry } from './registry.ts'
@@ -46,7 +46,7 @@ export class SignedImages {
     return pushAndScan(this.registry, 'acme/app', layer, tag)
   }
 
-  readAll = () => runDuty(this.registry.app, readReports)
+  readAll = () => runJob(this.registry.app, readReports)
   at = (digest: string): string => `/registry/v2/repos/${this.repo}/digests/${digest}`
 
   /** Vulnerabilities of an image that no statement hides. */

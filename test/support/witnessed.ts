@@ -4,7 +4,7 @@ import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { createWitnessing } from '#domains/ledger/proofs/witnessing.ts'
 import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
-import { runDuty } from './background-jobs.ts'
+import { runJob } from './background-jobs.ts'
 import { type Pinfold, startPinfold } from './pinfold.ts'
 import { digestOf, plantTag } from './tags.ts'
 
@@ -17,7 +17,7 @@ export async function witnessed(count: number, allowed: Partial<Config> = { witn
   const org = (await log.seed.group('', { name: 'acme' })).uid as string
   const repo = (await log.seed.repo(org, { name: 'app' })).uid as string
   const { updateTime: at } = await plantTag(log, repo, 'v1', 'a')
-  await runDuty(log.app, sequenceLedgers)
+  await runJob(log.app, sequenceLedgers)
   const [logKey] = parsePolicy((await log.operator.get(`/ledger/${org}/policy`)).text).logs as [NoteKey]
   const keys: NoteKey[] = []
   const witnesses: Pinfold[] = []

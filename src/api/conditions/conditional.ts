@@ -33,7 +33,7 @@ export function isPlain({ ifMatch, ifNoneMatch, idempotencyKey }: CallConditions
  * Runs a handler with the preconditions and the idempotency key of the client. Checks both in the transaction of the change. For
  * reads, ignores both.
  */
-export async function runAsWished(admitted: Admitted, wishes: CallConditions): Promise<Message> {
+export async function runWithConditions(admitted: Admitted, wishes: CallConditions): Promise<Message> {
   const { app, endpoint, caller, request, run } = admitted
   if (isRead(endpoint)) return run(app, endpoint, request)
   const check = checkOf(admitted, readPrecondition(wishes.ifMatch, wishes.ifNoneMatch))

@@ -72,7 +72,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
       connections.set(session, connection)
       // A refused stream emits an error. Without this listener, the error could end the process.
       stream.on('error', () => {})
-      if (heldBy(connection) > most) {
+      if (bytesOf(connection) > most) {
         stream.close(constants.NGHTTP2_REFUSED_STREAM)
         return false
       }
@@ -83,7 +83,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
         if (connection.streams.size === 0) connections.delete(session)
       })
       const look = () => {
-        const held = heldBy(connection)
+        const held = bytesOf(connection)
         const isAlone = counts === 'once ended' && held === stream.writableLength
         if (held > most && !isAlone) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
       }
@@ -98,7 +98,7 @@ function nameOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'r
   return `${remoteAddress} ${remotePort}`
 }
 
-function heldBy({ streams }: Connection): number {
+function bytesOf({ streams }: Connection): number {
   let sum = 0
   for (const watched of streams.items) if (watched && isCounted(watched)) sum += watched.stream.writableLength
   return sum

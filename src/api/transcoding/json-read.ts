@@ -1,7 +1,7 @@
 // Strict reader of proto-JSON. Refuses unknown members. Errors contain the path of the member.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { type AppError, invalid } from '#lib/errors.ts'
-import { parseInTurns } from '#lib/json/parse-in-turns.ts'
+import { parseYielding } from '#lib/json/parse-yielding.ts'
 import { repeatedMember } from '#lib/json/unique-json.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
 import { isValue, readValue } from './json-values.ts'
@@ -33,7 +33,7 @@ export async function parseLargeBody(bytes: Buffer, desc: DescMessage | undefine
   const isSearched = bytes.length <= maxSearched
   let json: unknown
   try {
-    json = await parseInTurns(bytes, (path) => isSearched || !desc || hasMember(desc, path))
+    json = await parseYielding(bytes, (path) => isSearched || !desc || hasMember(desc, path))
   } catch (error) {
     throw toInvalidBody(error)
   }

@@ -16,11 +16,11 @@ import {
   headlessPath,
   takeDeviceCode,
 } from './device.ts'
-import { enter, enterPage, signInPage, startPage, takeOrganization } from './entrances.ts'
 import { homePage } from './home.ts'
 import { invitePage, takeInvite } from './invitations.ts'
 import { isAtUrl, send, sendOn } from './page.ts'
 import { refusePage } from './sign-in-entry-point.ts'
+import { enter, enterPage, signInPage, startPage, takeOrganization } from './sign-in-pages.ts'
 
 type Show = (arrival: HttpArrival, session: Session) => void | Promise<void>
 type Open = (arrival: HttpArrival) => void | Promise<void>

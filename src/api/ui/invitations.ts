@@ -4,10 +4,10 @@ import { type Offered, offerOf } from '#issuer/people/invites.ts'
 import { offered, providersOfOrganization } from '#issuer/people/providers.ts'
 import { newSecret } from '#issuer/people/sign-in.ts'
 import { cookie, readCookie } from './cookies.ts'
-import { sendFragment, toProviderLink } from './entrances.ts'
 import { html } from './html.ts'
-import { offerText, proofOf } from './joining.ts'
+import { offerText, proofOf } from './invite-consent.ts'
 import { sendPage } from './page.ts'
+import { sendFragment, toProviderLink } from './sign-in-pages.ts'
 import { readForm } from './visit.ts'
 
 export function invitePage(arrival: HttpArrival, problem = ''): void {

@@ -1,10 +1,10 @@
 // GET /oauth: sign-in requests of programs that open a browser.
 
 import type { App } from '#app.ts'
-import { type ClientWish, readWish, requireClient, wantsRefresh } from '#issuer/clients.ts'
+import { type ClientRequest, readClientRequest, requireClient, wantsRefresh } from '#issuer/clients.ts'
 import { OAuthRefusal } from '#issuer/oauth-words.ts'
 import type { SignInRequest } from '#issuer/people/sign-in.ts'
-import { checkWish } from '#issuer/people/tokens.ts'
+import { checkRequest } from '#issuer/people/tokens.ts'
 import { AppError, type FieldViolation, invalid } from '#lib/errors.ts'
 import { decodePercent } from '#lib/net/percent-encoding.ts'
 
@@ -55,7 +55,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): SignInRequest
     register: query.get('skip_registration') !== 'true',
     fresh: query.get('max_age') === '0',
   }
-  checkWish(issuer, asked, asked.identity)
+  checkRequest(issuer, asked, asked.identity)
   return asked
 }
 
@@ -83,7 +83,7 @@ export function readCodeRequest(app: App, issuer: string, query: URLSearchParams
   try {
     const clientId = requireClient(app, query.get('client_id'))
     const code = codeOf(query, clientId, state)
-    const { wish, ...asked } = readCodeWish(issuer, query)
+    const { wish, ...asked } = parseCodeRequest(issuer, query)
     return { ...asked, to: query.get('redirect_uri')!, code: { ...code, asked: wish } }
   } catch (error) {
     const { error: word, message } = refusalOf(error)
@@ -97,14 +97,14 @@ function refusalOf(error: unknown): OAuthRefusal {
   return new OAuthRefusal('invalid_request', error.message)
 }
 
-type CodeWish = Omit<SignInRequest, 'to' | 'code'> & { wish: ClientWish }
+type CodeRequest = Omit<SignInRequest, 'to' | 'code'> & { wish: ClientRequest }
 
-function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
+function parseCodeRequest(issuer: string, query: URLSearchParams): CodeRequest {
   const prompts = (query.get('prompt') ?? '').split(' ')
   // A sign-in without any prompt is refused, since the provider must confirm the person.
   if (prompts.includes('none'))
     throw new OAuthRefusal('login_required', 'prompt=none is not supported: the user has to sign in')
-  const wish = readWish(issuer, query)
+  const wish = readClientRequest(issuer, query)
   const { audiences, scopes, capabilities } = wish
   return {
     wish,

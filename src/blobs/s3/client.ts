@@ -72,7 +72,7 @@ export type Client = {
    * False if the local clock has advanced more than the monotonic clock, for example because the machine was suspended. Then
    * `clock` may be behind.
    */
-  isClockSure(): boolean
+  isClockReliable(): boolean
   /** Signed URL for reading an object, valid for a number of seconds. Throws StoreUnavailable if there are no credentials. */
   addressOf(key: string, at: Date, seconds: number): Promise<string>
   close(): void
@@ -337,7 +337,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
     open: (ask, turn) => run(ask, turn, (res) => Promise.resolve(res)),
     isUp: () => up,
     clock: tries.clock.now,
-    isClockSure: tries.clock.isSure,
+    isClockReliable: tries.clock.isSure,
     addressOf: (key, at, seconds) =>
       tries.addressOf(key, at, seconds).catch((cause: unknown) => {
         throw new StoreUnavailable('there are no credentials for the bucket', { cause })

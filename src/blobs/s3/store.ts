@@ -114,7 +114,7 @@ export async function openBucket(
       // If the content is missing, or the URL has expired, only the client would notice. So the bucket is checked first, which
       // also updates the clock of the store.
       const was = known.of(location)
-      if (was === undefined || was === 'was missing' || !client.isClockSure()) {
+      if (was === undefined || was === 'was missing' || !client.isClockReliable()) {
         const signal = AbortSignal.timeout(lookMs)
         // If this server cannot reach the bucket, the client is redirected anyway, since it may be able to.
         const found = await sizeOf(client, location, signal).catch(() => 'away' as const)

@@ -50,7 +50,7 @@ You need permission to list webhooks. Sign in with pinfold login, or set PINFOLD
     const verify = createEventVerifier(session.api, group)
 
     const ending = new AbortController()
-    void terminal.untilAsked().then(() => ending.abort())
+    void terminal.untilSignaled().then(() => ending.abort())
     const query = queryOf(group, options)
     const token = () => callerToken(terminal, session)
     terminal.say(`listening to ${session.api}; stop with Ctrl-C`)

@@ -20,7 +20,7 @@ export type Terminal = {
   /** The user's defaults for options of commands, by the camelCase names of the options. */
   preferred?(): Promise<Readonly<Record<string, string>>>
   /** Resolves when a signal asks the process to end. */
-  untilAsked(): Promise<void>
+  untilSignaled(): Promise<void>
 }
 
 /** Values of options by their camelCase names: text, `true` for a switch, or a list for a repeatable option. */

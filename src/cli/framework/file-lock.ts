@@ -19,7 +19,7 @@ export async function withLock<T>(file: string, work: () => Promise<T>): Promise
         throw failure(
           `nothing was done: another pinfold command has locked ${file} for 3 minutes; end it, then try again`,
         )
-      if (isLeft(file)) giveUp(file)
+      if (isStale(file)) giveUp(file)
     }
     try {
       return await work()
@@ -43,7 +43,7 @@ function take(own: string, file: string): boolean {
 }
 
 /** True if the process that has the lock has ended, or has had the lock for too long. */
-function isLeft(file: string): boolean {
+function isStale(file: string): boolean {
   try {
     if (Date.now() - statSync(file).mtimeMs > staleMs) return true
     process.kill(Number(readFileSync(file, 'utf8')), 0)
@@ -59,7 +59,7 @@ function giveUp(file: string): void {
   try {
     renameSync(file, aside)
     // Since the check, another process may have taken the lock. Then its file is restored.
-    if (!isLeft(aside)) take(aside, file)
+    if (!isStale(aside)) take(aside, file)
   } catch {
     // Another process has already removed the stale lock.
   } finally {

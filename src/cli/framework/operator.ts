@@ -59,7 +59,7 @@ export async function withOperator<T>(
     const { createApp } = await import('#create-app.ts')
     const here = opened.adopt(await createApp(config), (one) => one.close())
     if (!here.db.shared) await forgetAddress(here)
-    return await work(apiOf({ ...(await serveHere(here, opened)), url: () => urlOfOther(here, config) }))
+    return await work(apiOf({ ...(await startLocalServer(here, opened)), url: () => urlOfOther(here, config) }))
   }
   const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])
   const issuer = await openIssuer(config).catch((error: Error) => {
@@ -94,8 +94,8 @@ async function requireServed(config: Config): Promise<void> {
 
 /** URL of another running server that uses the same database. Undefined if there is none. */
 async function urlOfOther({ db }: App, { leaseMs }: Config): Promise<string | undefined> {
-  const { livingNode } = await import('#db/nodes.ts')
-  return db.shared ? (await livingNode(db, () => true, leaseMs))?.url : undefined
+  const { liveNode } = await import('#db/nodes.ts')
+  return db.shared ? (await liveNode(db, () => true, leaseMs))?.url : undefined
 }
 
 type OperatorToken = {
@@ -124,13 +124,13 @@ export async function operatorToken(terminal: Terminal, options: Options): Promi
   const url = await readFact(app.db, 'url')
   if (!url) throw none(`no server has used ${where} yet`)
   const at =
-    config.database === '' ? await runningHere() : { origin: remoteOf(terminal, options, url), ownMachine: false }
+    config.database === '' ? await findRunningServer() : { origin: remoteOf(terminal, options, url), ownMachine: false }
   if (!at) throw none(`no server runs on ${where}`)
   const { signAccessToken } = await import('#issuer/sign-token.ts')
   const named = { issuer: url, subject: operatorUid, audience: url, now: app.clock() }
   return { url, ...at, token: await signAccessToken(app.keyring, named) }
 
-  async function runningHere() {
+  async function findRunningServer() {
     const { isServeLockFree } = await import('#db/sqlite/serve-lock.ts')
     if (isServeLockFree(join(config.data, 'serve.lock'))) return undefined
     return localServer(await localFacts(app, config), String(options.api ?? terminal.env.PINFOLD_API ?? ''))
@@ -156,7 +156,7 @@ function remoteOf({ env }: Terminal, { api }: Options, url: string): string {
 }
 
 /** Starts a server in this process, on a free port that only this machine can reach. Only this process has a token for it. */
-async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Omit<Target, 'url'>> {
+async function startLocalServer(app: App, opened: AsyncDisposableStack): Promise<Omit<Target, 'url'>> {
   const [{ startServer }, { jobsOfCommands, startWorkers }] = await Promise.all([
     import('#api/server.ts'),
     import('#workers.ts'),

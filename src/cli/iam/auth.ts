@@ -96,7 +96,7 @@ Docker signs in after "pinfold docker configure".`,
     for (const [audience, token] of tokens) writeToken(files, audience, token)
     writeProfile(files, { api, identity, identityToken: file })
     printWho(terminal, api, who, 'table')
-    sayElsewhere(terminal, session)
+    warnOfOtherServer(terminal, session)
     return exitCodes.ok
   },
 }
@@ -140,12 +140,12 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
     else if (listOf(options.audience).includes(audience)) await accessToken(terminal, fresh, audience)
   }
   printWho(terminal, api, who, 'table')
-  sayElsewhere(terminal, session)
+  warnOfOtherServer(terminal, session)
   return exitCodes.ok
 }
 
 /** Warns if the user's preferences name another server than the one of the sign-in. */
-function sayElsewhere({ say }: Terminal, { api, files }: Session): void {
+function warnOfOtherServer({ say }: Terminal, { api, files }: Session): void {
   const set = readPreferences(files)['platform.api']
   if (set !== undefined && set !== api) {
     say(

@@ -54,7 +54,7 @@ async function discover(api: string): Promise<oidc.Configuration> {
       timeout: 30,
     })
   } catch (error) {
-    throw told(`cannot read the sign-in configuration of ${api}`, error)
+    throw toCliError(`cannot read the sign-in configuration of ${api}`, error)
   }
 }
 
@@ -88,7 +88,7 @@ async function byBrowser(
       }),
     )
   } catch (error) {
-    throw told('the sign-in failed', error)
+    throw toCliError('the sign-in failed', error)
   }
 }
 
@@ -155,7 +155,7 @@ async function byDevice(
     terminal.say(`Go to ${plain(device.verification_uri)} and enter the code ${plain(code)}`)
     return tokensOf(await oidc.pollDeviceAuthorizationGrant(config, device))
   } catch (error) {
-    throw told('the sign-in failed', error)
+    throw toCliError('the sign-in failed', error)
   }
 }
 
@@ -182,7 +182,7 @@ function openBrowser({ env }: Terminal, url: string): void {
     .unref()
 }
 
-function told(what: string, error: unknown): CliError {
+function toCliError(what: string, error: unknown): CliError {
   if (error instanceof CliError) return error
   if (error instanceof oidc.AuthorizationResponseError || error instanceof oidc.ResponseBodyError) {
     const { error: word, error_description: text } = error

@@ -23,15 +23,15 @@ async function providerOf(api: ApiReader, { provider }: Options): Promise<{ path
 function lifeOf({ expiresIn, neverExpires }: Options): object {
   if (expiresIn === undefined) return neverExpires === true ? { neverExpires: true } : {}
   if (neverExpires === true) throw usageError('--expires-in and --never-expires cannot be combined; give one of them')
-  const until = Date.now() + wholeOf('--expires-in', expiresIn, 1) * 86_400_000
+  const until = Date.now() + wholeNumberOf('--expires-in', expiresIn, 1) * 86_400_000
   return { expireTime: new Date(until).toISOString() }
 }
 
 function overlapOf({ overlap }: Options): object {
-  return overlap === undefined ? {} : { overlap: `${wholeOf('--overlap', overlap, 0) * 3600}s` }
+  return overlap === undefined ? {} : { overlap: `${wholeNumberOf('--overlap', overlap, 0) * 3600}s` }
 }
 
-function wholeOf(flag: string, given: Options[string], least: number): number {
+function wholeNumberOf(flag: string, given: Options[string], least: number): number {
   const text = String(given)
   if (/^[0-9]{1,5}$/.test(text) && Number(text) >= least) return Number(text)
   throw usageError(`${flag} must be a whole number of at least ${least}`)

@@ -21,7 +21,7 @@ To delete one tag: pinfold tags delete acme/team/app:1.0.`,
       const api = await apiReader(terminal, options)
       const { path, tag, repo } = await imageNamed(api, options.image)
       if (tag !== undefined) throw deletesRepository(path, tag)
-      const held = options.yes === true ? '' : await heldBy(api, repo)
+      const held = options.yes === true ? '' : await contentText(api, repo)
       if (held) await confirm(terminal, path, held)
       await api.call('DELETE', `/registry/v2/repos/${repo}`)
       terminal.print(`deleted ${path}`)
@@ -38,7 +38,7 @@ function deletesRepository(path: string, tag: string): CliError {
 const namedTags = 10
 
 /** Text with the tags and the size of a repository. Empty for an empty repository. */
-async function heldBy(api: ApiReader, repo: string): Promise<string> {
+async function contentText(api: ApiReader, repo: string): Promise<string> {
   const ofRepo = { 'uidp.children_of': repo, order_by: 'name', page_size: String(namedTags) }
   const listed = await api.call('GET', `/registry/v2/tags?${new URLSearchParams({ ...ofRepo, ...everyTag })}`)
   const usage = await api.call('GET', `/registry/v2/repos/${repo}/usage`)

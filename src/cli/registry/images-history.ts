@@ -39,9 +39,9 @@ the audit log of its organization or folder.`,
     limitOption,
     outputOption,
   ],
-  check: (options) => void wishOf(options),
+  check: (options) => void optionsOf(options),
   async run(api, given, terminal) {
-    const { options, start, end, asOf, limit } = wishOf(given)
+    const { options, start, end, asOf, limit } = optionsOf(given)
     const { at, tag, path } = await historyOf(terminal, api, options)
     if (options.allTags && tag !== undefined)
       throw usageError(`--all-tags cannot be combined with the tag ${tag}; leave out one of them`)
@@ -70,7 +70,7 @@ the audit log of its organization or folder.`,
 })
 
 /** Reads the options. Throws if two of them exclude each other. */
-function wishOf(given: Options) {
+function optionsOf(given: Options) {
   const options = withDigest(given)
   const [start, end] = [timeOf(options, '--start'), timeOf(options, '--end')]
   const asOf = timeOf(options, '--as-of')
@@ -126,7 +126,7 @@ function rowOf({ digest, allTags, told }: Options): (record: Moved) => Row {
       ...(allTags ? [record.tag] : []),
       word(record.event),
       record.digest,
-      told ? tellerOf(record) : moverOf(record, word),
+      told ? sourceText(record) : moverOf(record, word),
     ]
   }
   return ({ tag, time, event, endTime }) => [
@@ -143,6 +143,6 @@ function moverOf({ source, actor = '', actorName, checkedBefore }: Moved, word: 
   return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first check'}`
 }
 
-function tellerOf({ url = '', path = '', checkedBefore }: Moved): string {
+function sourceText({ url = '', path = '', checkedBefore }: Moved): string {
   return `reported by ${url === '' ? path : `${url}/${path}`}${checkedBefore ? `, after ${checkedBefore}` : ''}`
 }

@@ -25,7 +25,7 @@ const maxInput = 512 * 1024
 /** Time before its expiry at which the kubelet drops a cached credential. */
 const earlySeconds = 5 * 60
 
-type Asked = { apiVersion: string; image: string; token: string; identity: string }
+type PluginRequest = { apiVersion: string; image: string; token: string; identity: string }
 
 export const kubeletCredentialProvider: Command = {
   details: `The kubelet calls this command. It reads a CredentialProviderRequest from standard input, and prints a
@@ -52,7 +52,7 @@ else that of --identity.`,
   },
 }
 
-async function answer(terminal: Terminal, options: Options, session: Session, asked: Asked): Promise<object> {
+async function answer(terminal: Terminal, options: Options, session: Session, asked: PluginRequest): Promise<object> {
   const { apiVersion, image } = asked
   const head = { kind: 'CredentialProviderResponse', apiVersion, cacheKeyType: 'Registry' }
   const registry = registryOf(session)
@@ -67,7 +67,10 @@ async function answer(terminal: Terminal, options: Options, session: Session, as
   return { ...head, cacheDuration, auth: { [host]: { username: '_token', password: token } } }
 }
 
-function identityOf({ api, identity }: Session, { identity: annotated }: Asked): Pick<Session, 'api' | 'identity'> {
+function identityOf(
+  { api, identity }: Session,
+  { identity: annotated }: PluginRequest,
+): Pick<Session, 'api' | 'identity'> {
   const uid = annotated || identity
   if (isUid(uid)) return { api, identity: uid }
   const why = uid === '' ? 'no identity is configured' : `${uid} is not the uid of an identity`
@@ -75,13 +78,18 @@ function identityOf({ api, identity }: Session, { identity: annotated }: Asked):
   throw new CliError(exitCodes.config, plain(`${why}; ${next}`))
 }
 
-async function shown(terminal: Terminal, options: Options, session: Session, { token }: Asked): Promise<OutsideToken> {
+async function shown(
+  terminal: Terminal,
+  options: Options,
+  session: Session,
+  { token }: PluginRequest,
+): Promise<OutsideToken> {
   if (token !== '') return { token, from: 'the kubelet' }
   const file = options.identityToken
   return typeof file === 'string' ? readTokenFile(terminal, file) : outsideToken(terminal, session)
 }
 
-function readRequest(text: string): Asked {
+function readRequest(text: string): PluginRequest {
   if (text.length > maxInput) throw refused(`is longer than ${maxInput} bytes`)
   const request = parsed(text)
   const { apiVersion, kind, image, serviceAccountToken = '', serviceAccountAnnotations } = request

@@ -14,7 +14,7 @@ import {
   verbsOf,
   wholeNumber,
 } from '../framework/verbs.ts'
-import { planCommands } from './kept/retention-plans.ts'
+import { planCommands } from './retained/retention-plans.ts'
 import { endedOption, ruleNamed, scopeNamed } from './rules.ts'
 
 const parentSpec: OptionSpec = {

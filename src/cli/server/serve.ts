@@ -9,7 +9,7 @@ import type { Config } from '#config.ts'
 import { readFact, removeFact, writeFact } from '#db/facts.ts'
 import { requireKnown } from '#db/migrate.ts'
 import { migrationIds } from '#db/migration-ids.ts'
-import { livingNode } from '#db/nodes.ts'
+import { liveNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { makeFolder } from '#lib/files/folders.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
@@ -34,15 +34,15 @@ Settings without an option are environment variables: see "pinfold server config
     const config = withoutDownloads(configOf(terminal, options), terminal.env, options.demo === true)
     // The lock is taken before the database is opened. Otherwise a newer version, started by mistake, would migrate the database
     // of a running server.
-    using _alone = stayAlone(config)
+    using _alone = lockDataFolder(config)
     keepCompiled(terminal.env, config.data)
     let asked: Promise<void> | undefined
-    const untilAsked = () => {
-      asked ??= terminal.untilAsked()
+    const untilSignaled = () => {
+      asked ??= terminal.untilSignaled()
       return asked
     }
     const { startWhenAvailable } = await import('./start-when-available.ts')
-    const started = await startWhenAvailable(config, untilAsked, startAll)
+    const started = await startWhenAvailable(config, untilSignaled, startAll)
     // A signal ended the process while it waited for the database.
     if (!started) return exitCodes.ok
     const { app, server, workers, isFirst, fillDemo } = started
@@ -54,7 +54,7 @@ Settings without an option are environment variables: see "pinfold server config
     if (options.demo && !filled)
       terminal.say('pinfold: the example organization was not added: the server already has organizations')
     // A program that reads the `ready` line may send requests at once.
-    const end = untilAsked()
+    const end = untilSignaled()
     terminal.print(`ready ${server.url}`)
     app.log.release()
     // The server already accepts requests, so a failure of the next steps must not end it.
@@ -151,7 +151,7 @@ const lockWaitMs = 200
  * Takes the lock of the data folder, which only one server may use. With PostgreSQL, several servers may run, so there is no
  * lock.
  */
-function stayAlone({ database, data }: Config): Disposable {
+function lockDataFolder({ database, data }: Config): Disposable {
   if (database !== '') return { [Symbol.dispose]: () => {} }
   try {
     makeFolder(data)
@@ -208,7 +208,7 @@ async function checkOtherServer({ db, config, cipher }: App, { url }: Server): P
   // Another server may have run migrations after the database was opened and before this server was announced.
   await requireKnown(db, migrationIds())
   // Tokens contain the URL, so all servers of a database must have the same URL. It may change only while no other server runs.
-  const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined
+  const other = db.shared ? await liveNode(db, (node) => node.url !== url, config.leaseMs) : undefined
   if (other) {
     throw new Error(
       `another server uses this database with the URL ${other.url}, and this one has ${url}; give both the same PINFOLD_URL, or stop the other one first`,

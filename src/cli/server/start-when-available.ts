@@ -19,11 +19,11 @@ const mostStarts = 3
  */
 export async function startWhenAvailable<T>(
   config: Config,
-  untilAsked: () => Promise<void>,
+  untilSignaled: () => Promise<void>,
   start: (config: Config, takePort: () => Port | undefined) => Promise<T>,
 ): Promise<T | undefined> {
   if (config.database === '') return start(config, () => undefined)
-  await using waiting = createWaiting(config, untilAsked)
+  await using waiting = createWaiting(config, untilSignaled)
   for (let starts = 0, pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       await checkDatabase(config)
@@ -40,7 +40,7 @@ export async function startWhenAvailable<T>(
 /** Minimum time between two warnings with different reasons. */
 const warnEveryMs = 60_000
 
-function createWaiting(config: Config, untilAsked: () => Promise<void>) {
+function createWaiting(config: Config, untilSignaled: () => Promise<void>) {
   const log = createLogger(process.stderr, config.logLevel, { format: formatFor(process.stderr) })
   let open: Port | undefined
   let asked: Promise<'asked'> | undefined
@@ -48,7 +48,7 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
 
   return {
     async begin(error: unknown): Promise<void> {
-      asked ??= untilAsked().then(() => 'asked')
+      asked ??= untilSignaled().then(() => 'asked')
       const reason = error instanceof Error ? error.message : String(error)
       // An unstable database may fail with a different error each time, so warnings about new reasons are limited too.
       const isNew = !warned || (reason !== warned.reason && performance.now() - warned.at >= warnEveryMs)

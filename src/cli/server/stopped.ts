@@ -1,7 +1,7 @@
 // Check that no server runs, for commands that require this.
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
-import { livingNode, nodeBeats, startedSince } from '#db/nodes.ts'
+import { liveNode, nodeBeats, startedSince } from '#db/nodes.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { CliError, exitCodes } from '../framework/cli-error.ts'
@@ -22,7 +22,7 @@ export async function requireStopped(db: Db, { database, data, leaseMs }: Config
   // Heartbeats are read before the check for running servers. A server that starts during the check is then not mistaken for one
   // that has stopped.
   const still = await nodeBeats(db)
-  const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
+  const alive = db.shared ? await liveNode(db, () => true, leaseMs) : undefined
   if (alive) throw busy(`a server uses the database, with the URL ${alive.url}`)
   return {
     tx: (work) =>

@@ -139,7 +139,7 @@ conditions of the policy, so repeat its other options.`,
     const query = { scope_uid: await scopeOf(api, options) }
     const { items: gates, more } = await api.list<GateJson>(kind.path, kind.member, query, limit)
     const items: { gate: GateJson; images: ChangedImageJson[] }[] = []
-    for (const gate of gates.filter(leavesOut)) items.push({ gate, images: await changesOf(api, gate, limit) })
+    for (const gate of gates.filter(hasExclusions)) items.push({ gate, images: await changesOf(api, gate, limit) })
     const rows: Row[] = []
     for (const { gate, images } of items) {
       const names = await namesOfImages(api, images)
@@ -152,7 +152,7 @@ conditions of the policy, so repeat its other options.`,
   },
 })
 
-function leavesOut({ vulnerabilities }: GateJson): boolean {
+function hasExclusions({ vulnerabilities }: GateJson): boolean {
   const { leastSeverity = '', unknownSeverity } = vulnerabilities ?? {}
   return unknownSeverity === 'NOT_COUNTED' && ['LOW', 'MEDIUM', 'HIGH'].includes(leastSeverity)
 }

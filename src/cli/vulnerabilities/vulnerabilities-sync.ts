@@ -118,14 +118,14 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
     printProblems(terminal, result.refused.map(toProblem))
     if (options.output === 'json') {
       terminal.print(jsonText({ ...result, refused: result.refused.length }))
-    } else terminal.print(plain(`${source.name}: ${toldOf(result)}`))
+    } else terminal.print(plain(`${source.name}: ${resultText(result)}`))
   }
   return failed ? exitCodes.failed : exitCodes.ok
 }
 
 const toProblem = ({ at, field, problem }: Refused): Problem => ({ file: at, line: 0, field, description: problem })
 
-function toldOf({ error, counts: { created, updated, unchanged }, withdrawn, refused }: Result): string {
+function resultText({ error, counts: { created, updated, unchanged }, withdrawn, refused }: Result): string {
   if (error !== '' && refused.length === 0) return `failed, and keeps its former data: ${error}`
   const wrong = refused.length > 0 ? `; ${refused.length} problems, see above` : ''
   return `${created} new, ${updated} changed, ${unchanged} unchanged, ${withdrawn} withdrawn${wrong}`

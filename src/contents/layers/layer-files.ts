@@ -5,8 +5,8 @@ import { type Watch, watchOf } from './watched.ts'
 
 type KeepLimits = {
   fileBytes: number
-  keptBytes: number
-  keptFiles: number
+  totalBytes: number
+  maxFiles: number
   ownedBytes: number
   languageFiles: number
   pathParts: number
@@ -73,20 +73,20 @@ export class LayerFiles {
   }
 
   keep({ parts, watch }: Wanted, bytes: Uint8Array): void {
-    const { keptFiles, keptBytes, ownedBytes } = this.#limits
+    const { maxFiles, totalBytes, ownedBytes } = this.#limits
     if (watch === 'owned') {
       // If this list is left out, its files have no owner, so no finding is suppressed.
-      if (this.#owned.size + bytes.length <= ownedBytes && this.#owned.leaves < keptFiles) {
+      if (this.#owned.size + bytes.length <= ownedBytes && this.#owned.leaves < maxFiles) {
         this.#owned.set(parts, bytes, bytes.length)
       }
       return
     }
     this.#databases.set(parts, bytes, bytes.length)
-    if (this.#databases.leaves > keptFiles) {
-      throw new Unreadable('LIMIT_EXCEEDED', `the image has more than ${keptFiles} files with package data`)
+    if (this.#databases.leaves > maxFiles) {
+      throw new Unreadable('LIMIT_EXCEEDED', `the image has more than ${maxFiles} files with package data`)
     }
-    if (this.#databases.size > keptBytes) {
-      throw new Unreadable('LIMIT_EXCEEDED', `the files with package data have more than ${keptBytes} bytes`)
+    if (this.#databases.size > totalBytes) {
+      throw new Unreadable('LIMIT_EXCEEDED', `the files with package data have more than ${totalBytes} bytes`)
     }
   }
 
@@ -105,10 +105,10 @@ export class LayerFiles {
   }
 
   keepFound({ path, parts }: Pick<Wanted, 'path' | 'parts'>, found: Found): void {
-    const { languageFiles, pathParts, keptBytes } = this.#limits
+    const { languageFiles, pathParts, totalBytes } = this.#limits
     const size = (found.packages.length + found.gaps.length) * 500 + (found.owned?.length ?? 0) * 100
     const isDeep = parts.length > pathParts || path.length > maxPath
-    const full = isDeep || this.#found.leaves >= languageFiles || this.#found.size + size > keptBytes
+    const full = isDeep || this.#found.leaves >= languageFiles || this.#found.size + size > totalBytes
     if (!full) {
       this.#found.set(parts, found, size)
       return

@@ -163,13 +163,13 @@ test('each limit stops reading, with its reason', async () => {
     { entries: 2 },
     { fileBytes: 1000 },
     { bytesBetween: 300 },
-    { keptBytes: 1000 },
-    { keptFiles: 0 },
+    { totalBytes: 1000 },
+    { maxFiles: 0 },
   ]
   for (const limits of cases) await assert.rejects(scan([stored(archive)], limits), limit, JSON.stringify(limits))
   await assert.rejects(scan([stored(archive), stored(archive)], { layers: 1 }), limit)
   await assert.rejects(scan([stored(archive), stored(archive)], { entries: 5 }), limit)
-  const bounds = { bytes: 4 * archive.length, entries: 6, fileBytes: 1200, keptBytes: 1200, keptFiles: 1, layers: 2 }
+  const bounds = { bytes: 4 * archive.length, entries: 6, fileBytes: 1200, totalBytes: 1200, maxFiles: 1, layers: 2 }
   assert.equal((await scan([stored(archive), stored(archive)], bounds)).length, 1)
 })
 
@@ -179,11 +179,11 @@ test('the limit on kept bytes applies to all layers together', async () => {
     tarOf({ 'etc/os-release': 'x'.repeat(600) }),
   ])
   const both = [stored(below), stored(above)]
-  await assert.rejects(scan(both, { keptBytes: 1199 }), unreadable('LIMIT_EXCEEDED'))
-  assert.equal((await scan(both, { keptBytes: 1200 })).length, 2)
+  await assert.rejects(scan(both, { totalBytes: 1199 }), unreadable('LIMIT_EXCEEDED'))
+  assert.equal((await scan(both, { totalBytes: 1200 })).length, 2)
   // Content that an upper layer removes does not count.
   const away = stored(await tarOf({ 'lib/apk/db/.wh.installed': '' }))
-  assert.equal((await scan([stored(below), away, stored(above)], { keptBytes: 1199 })).length, 1)
+  assert.equal((await scan([stored(below), away, stored(above)], { totalBytes: 1199 })).length, 1)
 })
 
 test('stops reading decompression bombs at the limit, whatever the compression', async () => {

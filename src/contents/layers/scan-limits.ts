@@ -8,8 +8,8 @@ export const scanLimits = {
   bytesBetween: 16 * 2 ** 20,
   /** Limits on the bytes of one stored file, and of all files that are stored at a time. */
   fileBytes: 32 * 2 ** 20,
-  keptBytes: 64 * 2 ** 20,
-  keptFiles: 10_000,
+  totalBytes: 64 * 2 ** 20,
+  maxFiles: 10_000,
   /** Limit on the bytes of the lists of files that distribution packages own. Above this limit, no file has an owner. */
   ownedBytes: 32 * 2 ** 20,
   /** Limits on package files of languages, and on the folders in their paths. If there are more files, the image has a gap. */

@@ -78,7 +78,7 @@ export function readSigners(bytes: Uint8Array, keys: readonly string[], verified
   const report = reportIn(asObject(statement.predicate))
   return {
     ...{ signatures, signers, subjects: subjectsOf(statement), author: toPlainText(report.tool.name) },
-    saidTime: report.writeTime ?? report.dbBuildTime,
+    statementTime: report.writeTime ?? report.dbBuildTime,
     statements: report.statements ?? [],
   }
 }

@@ -9,10 +9,10 @@ export type Signed = {
   signers: number[]
   subjects: string[]
   author: string
-  saidTime: string
+  statementTime: string
   statements: VexStatement[]
 }
 
 export const unsigned: Signed = {
-  ...{ signatures: 0, signers: [], subjects: [], author: '', saidTime: '', statements: [] },
+  ...{ signatures: 0, signers: [], subjects: [], author: '', statementTime: '', statements: [] },
 }

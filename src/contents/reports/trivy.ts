@@ -21,7 +21,7 @@ export const isTrivy = (document: Json): boolean =>
  * does not show that Trivy searched for vulnerabilities. Trivy can also search only for secrets, licenses or misconfigurations.
  */
 export function readTrivy(document: Json, { version = '', built = '' } = {}): ScanReport {
-  if (!hasLooked(objectsIn(document.Results))) {
+  if (!hasScanned(objectsIn(document.Results))) {
     throw new Unreadable('NOT_SCANNED', 'the report is not of a scan for vulnerabilities')
   }
   const found = new Findings()
@@ -61,7 +61,7 @@ export function readTrivy(document: Json, { version = '', built = '' } = {}): Sc
  * True if the results show that Trivy searched for vulnerabilities. A list of packages alone does not show this, because reports
  * on licenses have one too.
  */
-function hasLooked(results: readonly Json[]): boolean {
+function hasScanned(results: readonly Json[]): boolean {
   if (results.some(({ Vulnerabilities }) => objectsIn(Vulnerabilities).length > 0)) return true
   const classes = results.map(({ Class }) => textOf(Class))
   return classes.some((one) => /^(?:os|lang)-pkgs$/.test(one)) && !classes.some((one) => one.startsWith('license'))

@@ -7,8 +7,8 @@ import { createGuard } from '../guard.ts'
 import { compile, type Db, type Reader, type Sql, type Tx, type TxOptions } from '../sql.ts'
 import { isReadOnly } from '../unavailable.ts'
 import { type Connections, defaultTimes, openConnections, type Times } from './connections.ts'
-import { createCrowds, LockCrowded } from './crowds.ts'
 import { createFullDisk } from './full-disk.ts'
+import { createLockLimits, LockFull } from './lock-limits.ts'
 import { pingWhileFull } from './ping.ts'
 import { noSession } from './pooler.ts'
 import { defaultPoolSize, isPooledUrl, poolConfig } from './postgres-config.ts'
@@ -45,7 +45,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   const counts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map<string, number>() }
   const transact = createTransactions({ send, toQuery, guard, commits, counts })
   const mostInside = Math.max(1, (options.poolSize ?? defaultPoolSize) - keptFree)
-  const nextTurn = createCrowds({ mostInside, mostWaiting, waitMs: crowdMs })
+  const nextTurn = createLockLimits({ mostInside, mostWaiting, waitMs: crowdMs })
 
   async function read<T>(method: string, query: Sql, limit: TimeLimit): Promise<T[]> {
     guard.outside(method)
@@ -68,7 +68,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
           if (options.meets) turn.enter(options.meets)
           return await withClient(connections, limit, (client) => transact(client, turn, work, options, limit))
         } catch (error) {
-          if (!(error instanceof LockCrowded)) throw error
+          if (!(error instanceof LockFull)) throw error
           await turn.wait(error)
         }
       }

@@ -6,7 +6,7 @@ import { changesOf, type createCommits } from '../changes.ts'
 import type { createGuard, Outcome } from '../guard.ts'
 import { type Change, retriedCommands, type Sql, type Tx, type TxOptions } from '../sql.ts'
 import type { Connections } from './connections.ts'
-import { LockCrowded, type Turn } from './crowds.ts'
+import { LockFull, type Turn } from './lock-limits.ts'
 import { codeOf, type TimeLimit } from './send.ts'
 
 const conflictRetries = 12
@@ -37,7 +37,7 @@ type Parts = {
  */
 export function createTransactions(parts: Parts) {
   const { commits, counts } = parts
-  const turns = createTurns()
+  const turns = createRetryPriority()
   const shardOf = createShards()
   return async function transact<T>(
     client: pg.PoolClient,
@@ -66,7 +66,7 @@ export function createTransactions(parts: Parts) {
           for (const callback of outcome.after) callback()
           return outcome.value
         }
-        if (outcome.stepError instanceof LockCrowded) throw outcome.stepError
+        if (outcome.stepError instanceof LockFull) throw outcome.stepError
         // The work may have wrapped a conflict error, so the error of the statement is checked too. A constraint error that the
         // work has replaced is intended, so it is not retried.
         const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)
@@ -158,7 +158,7 @@ function createSequentialSend(send: Send): Send {
 
 // Lets a transaction that keeps failing run without new transactions of this process. Otherwise new ones would conflict with it
 // after each sleep.
-function createTurns() {
+function createRetryPriority() {
   let last: Promise<void> = Promise.resolve()
   return {
     open: () => last,

@@ -1,6 +1,6 @@
-import { createRemembered } from '#lib/caches/remembered.ts'
+import { createLruCache } from '#lib/caches/lru-cache.ts'
 import type { AdvisoriesParts } from './parts.ts'
 
 export function openAdvisories(): AdvisoriesParts {
-  return { searchTotals: createRemembered(1000) }
+  return { searchTotals: createLruCache(1000) }
 }

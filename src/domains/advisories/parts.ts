@@ -1,4 +1,4 @@
-import type { Remembered } from '#lib/caches/remembered.ts'
+import type { Remembered } from '#lib/caches/lru-cache.ts'
 
 /** Caches of the advisories domain, which live as long as the process. */
 export type AdvisoriesParts = {

@@ -1,6 +1,6 @@
 // Hooks of the iam domain that the events domain implements.
 import type { DomainHooks } from '#hooks.ts'
-import { pendingOf } from './delivery/room.service.ts'
+import { pendingOf } from './delivery/delivery-limits.service.ts'
 import { countOf } from './subscriptions/subscriptions.store.ts'
 
 export const eventsHooks = (): DomainHooks => ({

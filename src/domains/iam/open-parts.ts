@@ -1,5 +1,5 @@
 import type { Ground } from '#app.ts'
-import { createLapsing } from '#lib/caches/lapsing.ts'
+import { createExpiringCache } from '#lib/caches/expiring-cache.ts'
 import { createLastSeen } from './identities/last-seen.ts'
 import type { IamParts } from './parts.ts'
 import { createLivePushTokens } from './push-tokens/live-push-tokens.ts'
@@ -20,7 +20,7 @@ export function openIam(ground: Ground, opening: AsyncDisposableStack): IamParts
     pushTokens: createLivePushTokens(db, { config, clock }, monotonic),
     lastSeen: opening.adopt(createLastSeen(db, onError), (open) => open.close()),
     repeats: createRepeats(db, cipher, clock),
-    tooLongClaims: createLapsing(mostTooLong),
+    tooLongClaims: createExpiringCache(mostTooLong),
     terms: createTermsGate(db, config.termsDocuments, config.termsMethods.flatMap(eventTable.inEveryVersion)),
   }
 }

@@ -1,4 +1,4 @@
-import type { Lapsing } from '#lib/caches/lapsing.ts'
+import type { ExpiringCache } from '#lib/caches/expiring-cache.ts'
 import type { GrantCache } from './access/grants.model.ts'
 import type { LastSeen } from './identities/last-seen.ts'
 import type { CachedPushTokens } from './push-tokens/push-tokens.model.ts'
@@ -18,7 +18,7 @@ export type IamParts = {
   /** Idempotency keys. Repeated requests are not processed again. */
   repeats: Repeats
   /** Identities for which a warning about a too long claim was logged within the last hour. */
-  tooLongClaims: Lapsing<true>
+  tooLongClaims: ExpiringCache<true>
   /** Check of accepted terms, before methods that the settings name. */
   terms: TermsGate
 }

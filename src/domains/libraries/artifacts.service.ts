@@ -32,7 +32,7 @@ export async function listArtifacts(
   }
   const query = filter.query.trim()
   // The result is empty for a query that is longer than any name, and for a CUDA version in an ecosystem other than Python.
-  const nothing = seesNone(call) || query.length > maxNameLength
+  const nothing = canSeeNone(call) || query.length > maxNameLength
   const ecosystems = nothing ? [] : filter.ecosystems.filter((one) => !cuda || one === 'python')
   const scopes = ecosystems.map((ecosystem) => ({
     ecosystem,
@@ -48,7 +48,7 @@ export async function listArtifactVersions(
   { page, filter: { artifact } }: ListQuery<{ artifact: string }>,
 ): Promise<Listed<ArtifactVersion>> {
   const { db } = call.app
-  const found = seesNone(call) ? undefined : await store.findArtifact(db, artifact)
+  const found = canSeeNone(call) ? undefined : await store.findArtifact(db, artifact)
   if (!found) throw notFound(artifactType, artifact)
   return toListed(call, page, await store.listVersions(db, found, page), found.versionCount)
 }
@@ -77,7 +77,7 @@ export async function listAllVersions(call: Call, artifact: string): Promise<Art
 /** Number of libraries of each ecosystem, in the requested order. */
 export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[]): Promise<[Ecosystem, number][]> {
   checkEcosystems(ecosystems)
-  if (seesNone(call)) return ecosystems.map((one) => [one, 0])
+  if (canSeeNone(call)) return ecosystems.map((one) => [one, 0])
   return await Promise.all(
     ecosystems.map(async (one): Promise<[Ecosystem, number]> => {
       return [one, await store.countArtifacts(call.app.db, catalogScopeOf(one, {}))]
@@ -88,7 +88,7 @@ export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[
 /**
  * True if the caller sees no libraries. Libraries belong to no scope: callers with the capability on any group see all of them.
  */
-function seesNone(call: Call): boolean {
+function canSeeNone(call: Call): boolean {
   return call.reach.length === 0
 }
 

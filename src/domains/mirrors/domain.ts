@@ -7,7 +7,7 @@ import { syncsV1 } from './copies/syncs.v1.ts'
 import { fetchFollowed } from './follows/fetches.job.ts'
 import { followEvents, follows } from './follows/follows.control.ts'
 import { followUpstreams } from './follows/follows.job.ts'
-import { askForHistories } from './follows/histories.job.ts'
+import { requestHistories } from './follows/histories.job.ts'
 import { upstreamEvents, upstreams } from './follows/upstreams.control.ts'
 import { mirrorsHooks } from './mirrors.hooks.ts'
 import { openMirrors } from './open-parts.ts'
@@ -23,5 +23,5 @@ export const mirrors: Domain = {
   eventBodies: [...upstreamEvents, ...followEvents],
   resources,
   hooks: mirrorsHooks,
-  jobs: [copyRepos, followUpstreams, fetchFollowed, askForHistories],
+  jobs: [copyRepos, followUpstreams, fetchFollowed, requestHistories],
 }

@@ -1,8 +1,8 @@
 import type { Ground } from '#app.ts'
-import { createLapsing } from '#lib/caches/lapsing.ts'
+import { createExpiringCache } from '#lib/caches/expiring-cache.ts'
 import { createOutgoingStreams } from '#lib/net/outgoing-streams.ts'
 import { allowedAddresses } from '#lib/net/private-addresses.ts'
-import { createHostPaces } from '#lib/registries/host-paces.ts'
+import { createHostRateLimits } from '#lib/registries/host-rate-limits.ts'
 import { createRegistryClient } from '#lib/registries/registry-client.ts'
 import { createRegistryTokens } from '#lib/registries/registry-tokens.ts'
 import { createSignal } from '#lib/signal.ts'
@@ -19,9 +19,9 @@ export function openMirrors({ config, clock, monotonic }: Ground): MirrorsParts 
   const upstreams = createRegistryClient({
     outgoing,
     tokens: createRegistryTokens(outgoing, monotonic),
-    paces: createHostPaces(monotonic),
+    paces: createHostRateLimits(monotonic),
     now: () => clock().getTime(),
   })
   const signals = { due: createSignal(), fetches: createSignal(), histories: createSignal() }
-  return { follows: { ...signals, flights: new Map(), silent: createLapsing(mostSilent) }, upstreams }
+  return { follows: { ...signals, flights: new Map(), silent: createExpiringCache(mostSilent) }, upstreams }
 }

@@ -1,4 +1,4 @@
-import type { Lapsing } from '#lib/caches/lapsing.ts'
+import type { ExpiringCache } from '#lib/caches/expiring-cache.ts'
 import type { RegistryClient } from '#lib/registries/registry-client.ts'
 import type { Signal } from '#lib/signal.ts'
 
@@ -14,7 +14,7 @@ export type MirrorsParts = {
     fetches: Signal
     histories: Signal
     flights: Map<string, Promise<unknown>>
-    silent: Lapsing<string>
+    silent: ExpiringCache<string>
   }
   /** Client for upstream registries. */
   upstreams: RegistryClient

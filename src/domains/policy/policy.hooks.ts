@@ -4,12 +4,12 @@ import type { DomainHooks } from '#hooks.ts'
 import { rootOf } from '#lib/uid.ts'
 import { deleteFormerRulesAt, raiseRulesVersion } from './retention/retention.store.ts'
 import {
-  lockDigestAssigned,
-  lockDigestLeft,
-  lockDigestUntagged,
+  lockAssignedDigest,
+  lockUnassignedDigest,
+  lockUntaggedDigest,
   requireDeletable,
   requireMovable,
-  requireUnkept,
+  requireUnprotected,
 } from './retention/retention-locks.service.ts'
 
 export const policyHooks = (app: App): DomainHooks => ({
@@ -19,14 +19,14 @@ export const policyHooks = (app: App): DomainHooks => ({
   },
 
   async manifestPushed(tx, { cause }, repo, { digest, tags }) {
-    if (tags.length === 0) await lockDigestUntagged(tx, { app }, repo, digest, cause.now)
+    if (tags.length === 0) await lockUntaggedDigest(tx, { app }, repo, digest, cause.now)
   },
 
   mayAssignTag: (tx, repo, move) => requireMovable(tx, { app }, repo, move),
   mayDeleteTag: (tx, repo, tag) => requireDeletable(tx, { app }, repo, tag),
-  tagAssigning: (tx, repo, assigned, now) => lockDigestAssigned(tx, { app }, repo, assigned, now),
-  tagLeft: (tx, repo, left) => lockDigestLeft(tx, { app }, repo, left),
-  mayDelete: (tx, { caller, cause }, repo, digest) => requireUnkept(tx, { app, caller, cause }, repo, digest),
+  tagAssigning: (tx, repo, assigned, now) => lockAssignedDigest(tx, { app }, repo, assigned, now),
+  tagUnassigned: (tx, repo, left) => lockUnassignedDigest(tx, { app }, repo, left),
+  mayDelete: (tx, { caller, cause }, repo, digest) => requireUnprotected(tx, { app, caller, cause }, repo, digest),
 
   /** Deletes the rules of the repository and ends its exemptions. Quarantines remain as a record. */
   async repoHidden(tx, { uid, actor }, now) {

@@ -3,7 +3,7 @@ import type { Distribution, Package } from '#contents/packages.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import type { ManifestDocument } from './manifests/manifests.model.ts'
 import type { Removal } from './repos/removals.model.ts'
-import type { SettledSync, SourceChange } from './repos/sync-config.model.ts'
+import type { ResolvedSync, SourceChange } from './repos/sync-config.model.ts'
 import type { AssignmentCause, TagRepo } from './tags/tags.model.ts'
 
 /**
@@ -42,7 +42,7 @@ export type RegistryHooks = {
    */
   tagAssigning(tx: Tx, repo: TagRepo, assigned: TagAt, now: string): Promise<void>
   /** Runs when a tag is assigned to another digest or is deleted. `left.time` is the time of this change in the tag history. */
-  tagLeft(tx: Tx, repo: TagRepo, left: TagAt): Promise<void>
+  tagUnassigned(tx: Tx, repo: TagRepo, left: TagAt): Promise<void>
   /**
    * Throws if the manifest must not be deleted. Without a digest, throws if the repository must not be deleted. Runs before
    * anything is deleted.
@@ -51,9 +51,9 @@ export type RegistryHooks = {
   /** Runs after the manifest was deleted, when no tag points to it. */
   manifestDeleted(tx: Tx, repo: TagRepo, digest: string): Promise<void>
   /** Checks the requested source of a copied repository. Returns the configuration for `sourceChanged`. */
-  sourceChanging(tx: Tx, by: By, change: SourceChange): Promise<SettledSync>
+  sourceChanging(tx: Tx, by: By, change: SourceChange): Promise<ResolvedSync>
   /** Stores the state of a copied repository. `settled` is undefined if the repository has no source. */
-  sourceChanged(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void>
+  sourceChanged(tx: Tx, repo: string, settled: ResolvedSync | undefined, now: string): Promise<void>
   /**
    * Processes the packages of an image before the transaction that stores them. Returns the work to do in that transaction.
    */

@@ -1,7 +1,7 @@
 import type { Ground } from '#app.ts'
 import { createDropped } from '#lib/batches/dropped.ts'
-import { createLapsing } from '#lib/caches/lapsing.ts'
-import { createReadTurns } from '#lib/scheduling/read-turns.ts'
+import { createExpiringCache } from '#lib/caches/expiring-cache.ts'
+import { createReadScheduler } from '#lib/scheduling/read-scheduler.ts'
 import { createSignal } from '#lib/signal.ts'
 import { createManifestCache } from './manifests/manifest-cache.ts'
 import type { RegistryParts } from './parts.ts'
@@ -24,7 +24,7 @@ export function openRegistry(ground: Ground, opening: AsyncDisposableStack): Reg
     usage: openUsage(ground, opening),
     images: {
       ...{ pushed: createSignal(), read: createSignal() },
-      ...{ turns: createReadTurns(monotonic), full: createLapsing(mostFull) },
+      ...{ turns: createReadScheduler(monotonic), full: createExpiringCache(mostFull) },
     },
   }
 }

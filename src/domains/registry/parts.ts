@@ -1,5 +1,5 @@
-import type { Lapsing } from '#lib/caches/lapsing.ts'
-import type { ReadTurns } from '#lib/scheduling/read-turns.ts'
+import type { ExpiringCache } from '#lib/caches/expiring-cache.ts'
+import type { ReadScheduler } from '#lib/scheduling/read-scheduler.ts'
 import type { Signal } from '#lib/signal.ts'
 import type { ManifestCache } from './manifests/manifest-cache.ts'
 import type { PathCache } from './repos/repos.model.ts'
@@ -24,7 +24,7 @@ export type RegistryParts = {
    * `pushed`: an image is queued for reading. `read`: an image was read, or is unreadable. `turns`: organizations in the order in
    * which their images are read. `full`: organizations above their quota, whose images are not read for now.
    */
-  images: { pushed: Signal; read: Signal; turns: ReadTurns; full: Lapsing<true> }
+  images: { pushed: Signal; read: Signal; turns: ReadScheduler; full: ExpiringCache<true> }
   /** Repositories by their path in the registry. Entries are at most half a second old. */
   paths: PathCache
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aboutTags, askedOnce } from './patterns.model.ts'
+import { aboutTags, cacheMatches } from './patterns.model.ts'
 
 test('a star matches any characters, and excluded tags do not match', () => {
   const rows: [tags: string[], exceptTags: string[], tag: string, expected: boolean][] = [
@@ -29,7 +29,7 @@ test('a star matches any characters, and excluded tags do not match', () => {
 
 test('evaluates the patterns once per tag', () => {
   const asked: string[] = []
-  const isAbout = askedOnce((tag) => asked.push(tag) > 1)
+  const isAbout = cacheMatches((tag) => asked.push(tag) > 1)
   assert.deepEqual(['a', 'b', 'a', 'b'].map(isAbout), [false, true, false, true])
   assert.deepEqual(asked, ['a', 'b'])
 })

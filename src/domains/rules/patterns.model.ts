@@ -18,7 +18,7 @@ export function aboutTags({ tags, exceptTags }: TagPatterns): IsAbout {
 }
 
 /** Caches whether the rule covers a tag. */
-export function askedOnce(isAbout: IsAbout): IsAbout {
+export function cacheMatches(isAbout: IsAbout): IsAbout {
   const answers = new Map<string, boolean>()
   return (tag) => {
     const known = answers.get(tag)

@@ -1,6 +1,6 @@
 // Cache of the rules of organizations, read from the database at most twice a second.
 import type { Reader } from '#db/sql.ts'
-import { briefMs, createAged } from '#lib/caches/brief-cache.ts'
+import { createSharedResults, maxStaleMs } from '#lib/caches/short-lived-cache.ts'
 import { mostExceptions } from './exceptions.service.ts'
 import type { DigestException, Rule, RuleCache, RulesInForce } from './rules.model.ts'
 import type { EndingTable, RuleTable } from './rules.store.ts'
@@ -16,7 +16,10 @@ export function createRuleCache<T extends Rule>(
   { rules, exceptions }: { rules: RuleTable<T>; exceptions: EndingTable<DigestException> },
   { most, isOn = () => true }: { most: number; isOn?: (rule: T) => boolean },
 ): RuleCache<T> {
-  const organizations = createAged<RulesInForce<T> | undefined>(monotonic, { ageMs: briefMs, entries: maxEntries })
+  const organizations = createSharedResults<RulesInForce<T> | undefined>(monotonic, {
+    ageMs: maxStaleMs,
+    entries: maxEntries,
+  })
   let none = { known: false, at: 0 }
   let epoch = 0
 
@@ -32,7 +35,7 @@ export function createRuleCache<T extends Rule>(
   }
 
   return {
-    isEmpty: () => none.known && monotonic() - none.at < briefMs,
+    isEmpty: () => none.known && monotonic() - none.at < maxStaleMs,
     of: (organization) => organizations.of(organization, () => load(organization)),
     clear() {
       epoch++

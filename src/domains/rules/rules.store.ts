@@ -1,5 +1,5 @@
 // SQL for the tables of rules, and for the tables of records that end.
-import { holding, type MadeList, madeBelow, madeList, type Where } from '#db/made-below.ts'
+import { holding, isInScope, type ScopeList, scopeList, type Where } from '#db/scope-lists.ts'
 import { ident, join, quoted, type Reader, type Sql, sql, type Tx, type Value } from '#db/sql.ts'
 import { snakeCase } from '#lib/fields.ts'
 import type { DigestException, Ending, Holding, Rule, Scoped } from './rules.model.ts'
@@ -22,7 +22,7 @@ type ScopedTable<T, F> = {
   fromRow(row: object): T
   insert(tx: Tx, group: string, one: T): Promise<void>
   find(reader: Reader, uid: string): Promise<T | undefined>
-  list: MadeList<T, F>
+  list: ScopeList<T, F>
 }
 
 export type RuleTable<T> = ScopedTable<T, unknown> & {
@@ -121,7 +121,7 @@ function scopedTable<T extends Scoped, F>(
       const row = await reader.get<object>(sql`SELECT ${columns} FROM ${ident(table)} t WHERE t.uid = ${uid}`)
       return row && fromRow(row)
     },
-    list: madeList({ table, columns }, fromRow, where),
+    list: scopeList({ table, columns }, fromRow, where),
   }
 }
 
@@ -138,7 +138,7 @@ export async function deleteRulesAt(
   table: 'pull_rules' | 'gates' | 'retention_rules' | 'tag_rules',
   scope: string,
 ): Promise<number> {
-  return tx.run(sql`DELETE FROM ${ident(table)} AS t WHERE ${madeBelow(scope)}`)
+  return tx.run(sql`DELETE FROM ${ident(table)} AS t WHERE ${isInScope(scope)}`)
 }
 
 /** Ends all exemptions in a scope that have not ended. */
@@ -150,7 +150,7 @@ export async function endExceptionsAt(
 ): Promise<void> {
   await tx.run(sql`
     UPDATE ${ident(table)} AS t SET revoke_time = ${by.time}, revoked_by = ${by.actor}
-     WHERE ${madeBelow(scope)} AND t.revoke_time = ''`)
+     WHERE ${isInScope(scope)} AND t.revoke_time = ''`)
 }
 
 /** The table of the exemptions from one kind of rules. */

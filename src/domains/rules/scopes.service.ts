@@ -7,7 +7,7 @@ import { AppError, invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
 
-/** Lists of one table. A store creates them with `madeList`, whose type services must not use. */
+/** Lists of one table. A store creates them with `scopeList`, whose type services must not use. */
 export type ScopedList<T, F> = {
   page(reader: Reader, scopes: readonly string[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, scopes: readonly string[], filter: F): Promise<number>

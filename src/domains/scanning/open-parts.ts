@@ -1,7 +1,7 @@
 import type { Ground } from '#app.ts'
 import { createOutgoing } from '#lib/net/outgoing.ts'
 import { privateAddresses } from '#lib/net/private-addresses.ts'
-import { createReadTurns, reportTurnLimits } from '#lib/scheduling/read-turns.ts'
+import { createReadScheduler, reportTurnLimits } from '#lib/scheduling/read-scheduler.ts'
 import { createSignal } from '#lib/signal.ts'
 import type { ScanningParts } from './parts.ts'
 import { createReportMemory } from './scan-reports/report-memory.service.ts'
@@ -15,7 +15,7 @@ export function openScanning({ config, db, monotonic }: Ground): ScanningParts {
   return {
     scanning: {
       ...{ reported: createSignal(), scans },
-      ...{ reading: createReportMemory(), turns: createReadTurns(monotonic, reportTurnLimits) },
+      ...{ reading: createReportMemory(), turns: createReadScheduler(monotonic, reportTurnLimits) },
     },
     // HTTP is allowed only for mirrors on this machine, whose traffic others cannot read.
     toSources: createOutgoing({

@@ -77,10 +77,10 @@ export function readQuery({ query, kinds: asked, perKind }: SearchQuery, isPaged
     problems.push({ field: 'per_kind', description: 'must be 0 if page_token or skip is set' })
   }
   refuseIfAny(problems)
-  return wantedBy(given)
+  return readPackageQuery(given)
 }
 
-function wantedBy(given: string): Wanted {
+function readPackageQuery(given: string): Wanted {
   const text = foldText(given)
   const slash = text.lastIndexOf('/')
   const leaf = text.slice(slash + 1)

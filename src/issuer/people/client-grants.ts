@@ -7,7 +7,7 @@ import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
 import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { maxLifetime } from '../access-token.ts'
-import { type ClientWish, readWish, requireClient, wantsRefresh } from '../clients.ts'
+import { type ClientRequest, readClientRequest, requireClient, wantsRefresh } from '../clients.ts'
 import type { Issuing } from '../exchange.ts'
 import { signIdToken } from '../id-token.ts'
 import { OAuthRefusal } from '../oauth-words.ts'
@@ -23,7 +23,7 @@ export async function authorizeDevice(work: SignInWork, issuing: Issuing, form: 
   const { issuer, source } = issuing
   work.app.limits.check('source', source)
   const clientId = requireClient(work.app, form.get('client_id'))
-  const asked = readWish(issuer, form)
+  const asked = readClientRequest(issuer, form)
   const { deviceCode, userCode, expiresIn, interval } = await createDeviceCode(work, { clientId, asked })
   return {
     device_code: deviceCode,
@@ -48,7 +48,7 @@ export async function deviceGrant(work: SignInWork, issuing: Issuing, form: URLS
   const clientId = requireClient(work.app, form.get('client_id'))
   const deviceCode = required(form, 'device_code')
   const polled = await pollDevice(work, { deviceCode, clientId }, (asked) => {
-    const wish = asked as ClientWish
+    const wish = asked as ClientRequest
     return { refresh: wantsRefresh(wish), bound: wish }
   })
   if (polled.state === 'unknown') work.app.limits.check('refusal', issuing.source)
@@ -56,7 +56,7 @@ export async function deviceGrant(work: SignInWork, issuing: Issuing, form: URLS
     const [error, description] = words[polled.state]
     throw new OAuthRefusal(error, description)
   }
-  const asked = polled.asked as ClientWish
+  const asked = polled.asked as ClientRequest
   // The response always has an ID token, since some existing clients read only the ID token.
   return answerOf(issuing, polled.session, { ...asked, words: [...asked.words, 'openid'] }, { clientId, nonce: '' })
 }
@@ -77,13 +77,13 @@ export async function codeGrant(work: SignInWork, issuing: Issuing, form: URLSea
     if (!redeemed) throw unauthenticated('the code is invalid, has expired or was used before; start the sign-in again')
     return redeemed
   })
-  return answerOf(issuing, session, asked as ClientWish, { clientId, nonce })
+  return answerOf(issuing, session, asked as ClientRequest, { clientId, nonce })
 }
 
 /** grant_type=refresh_token: the same as the refresh of the STS. */
 export async function refreshGrant(work: SignInWork, issuing: Issuing, form: URLSearchParams): Promise<object> {
   requireClient(work.app, form.get('client_id'))
-  const wish = readWish(issuing.issuer, form)
+  const wish = readClientRequest(issuing.issuer, form)
   const { access, next } = await refresh(work, issuing, required(form, 'refresh_token'), wish)
   return {
     access_token: access.token,
@@ -96,7 +96,7 @@ export async function refreshGrant(work: SignInWork, issuing: Issuing, form: URL
 async function answerOf(
   issuing: Issuing,
   session: Session,
-  wish: ClientWish,
+  wish: ClientRequest,
   says: { clientId: string; nonce: string },
 ): Promise<object> {
   const { token, expiry } = await accessTokenOf(issuing, session, wish)

@@ -11,7 +11,7 @@ import { sessionOfIdToken } from '../id-token.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from '../outside-token.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
 import { provenBy } from './sign-in.ts'
-import { accessTokenOf, checkWish } from './tokens.ts'
+import { accessTokenOf, checkRequest } from './tokens.ts'
 
 /**
  * Exchanges a token. `id` is the uid of an organization's provider, or the name of a provider in the settings. If `id` is empty,
@@ -44,7 +44,7 @@ export async function exchangeOf(
     await requireNotBlocked(app.db, issuing, provider.id, proven.externalId)
     return exchange(issuing, input)
   }
-  checkWish(issuing.issuer, wish)
+  checkRequest(issuing.issuer, wish)
   app.limits.check('identity', personUid(token.issuer, token.subject))
   const session = await signIn(work, proven, { kind: 'client', refresh: false, invite: '', register: false })
   return { ...(await accessTokenOf(issuing, session, wish)), subject: session.identityUid }

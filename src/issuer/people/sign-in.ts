@@ -20,7 +20,7 @@ import { personOf } from '../register.ts'
 import { profileOf } from './profile.ts'
 import type { Identified } from './protocol.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
-import { accessTokenOf, refreshTokenOf, type TokenWish } from './tokens.ts'
+import { accessTokenOf, type RequestedToken, refreshTokenOf } from './tokens.ts'
 
 export { newSecret }
 
@@ -30,7 +30,7 @@ export const callbackPath = '/oauth/callback'
  * Action after the sign-in. `page`: starts a session of this browser. `redirect`: sends tokens to a program on loopback. `code`:
  * sends a code that the program exchanges for tokens.
  */
-export type SignInRequest = TokenWish & {
+export type SignInRequest = RequestedToken & {
   exit: 'page' | 'redirect' | 'code'
   /** Target after the sign-in: path of a page of this server, or URL of the program. */
   to: string
@@ -183,7 +183,7 @@ async function startSession(
 }
 
 /** Limits of the session. The first token request of a program limits all later tokens (RFC 6749, 6). */
-function boundBy({ scopes, capabilities }: SignInRequest): Pick<TokenWish, 'scopes' | 'capabilities'> {
+function boundBy({ scopes, capabilities }: SignInRequest): Pick<RequestedToken, 'scopes' | 'capabilities'> {
   return { scopes, capabilities }
 }
 

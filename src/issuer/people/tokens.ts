@@ -14,12 +14,12 @@ import { ScopeOutOfReach } from '../narrowing.ts'
 import { personClaims } from './profile.ts'
 
 /** Audiences, scopes and capabilities that a token request contains. */
-export type TokenWish = Pick<ExchangeInput, 'audiences' | 'scopes' | 'capabilities'>
+export type RequestedToken = Pick<ExchangeInput, 'audiences' | 'scopes' | 'capabilities'>
 
 export type IssuedToken = { token: string; expiry: string }
 
 /** Throws INVALID_ARGUMENT if the token request has an invalid value. */
-export function checkWish(issuer: string, wish: TokenWish, identity = ''): void {
+export function checkRequest(issuer: string, wish: RequestedToken, identity = ''): void {
   checkInput(issuer, { ...wish, identity })
   capabilitiesNamed(wish.capabilities)
 }
@@ -28,7 +28,11 @@ export function checkWish(issuer: string, wish: TokenWish, identity = ''): void 
  * Signs an access token for a session. The token is valid for at most an hour, and not longer than the session. The limits of the
  * session narrow the token.
  */
-export async function accessTokenOf({ app, issuer }: Issuing, session: Session, wish: TokenWish): Promise<IssuedToken> {
+export async function accessTokenOf(
+  { app, issuer }: Issuing,
+  session: Session,
+  wish: RequestedToken,
+): Promise<IssuedToken> {
   const now = app.clock()
   const { uid, identityUid, organization, authTime, act, profile, granted, expireTime } = session
   const { scopes, kept } = limitToSession(session, wish)
@@ -57,7 +61,10 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
  * Requested scopes and capabilities within the limits of the session. Throws PERMISSION_DENIED for a scope outside of these
  * limits.
  */
-function limitToSession({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
+function limitToSession(
+  { bound }: Session,
+  wish: RequestedToken,
+): { scopes: readonly string[]; kept: bigint | undefined } {
   const [most, wanted] = [capabilitiesNamed(bound?.capabilities ?? []), capabilitiesNamed(wish.capabilities)]
   const kept = most === undefined || wanted === undefined ? (most ?? wanted) : most & wanted
   const allowed = bound?.scopes ?? []
@@ -80,11 +87,11 @@ export async function refresh(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
   credential: string | undefined,
-  wish: TokenWish,
+  wish: RequestedToken,
 ): Promise<{ access: IssuedToken; next: RefreshToken }> {
   const { limits } = work.app
   limits.check('source', issuing.source)
-  checkWish(issuing.issuer, wish)
+  checkRequest(issuing.issuer, wish)
   if (credential === undefined)
     throw unauthenticated('no refresh token was sent; send it in the header "Authorization: Bearer TOKEN"')
   const prepare = (session: Session) => {

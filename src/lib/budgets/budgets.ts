@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { networkOf } from '../net/source-address.ts'
 import { arriving, createShare, type Share, type Shares } from '../scheduling/shares.ts'
 import { rootOf } from '../uid.ts'
-import type { Spender } from './thread-time.ts'
+import type { TimeAccount } from './thread-time.ts'
 
 export type BudgetOptions = {
   /** Percentage of the main thread that one identity or address may use over a long time. 100 means no limit. */
@@ -44,7 +44,7 @@ export type Budgets = {
 }
 
 /** Recorded time of one request. */
-export type Spending = Spender & {
+export type Spending = TimeAccount & {
   /**
    * Sets the sender of the request, whose budget the time is charged to. Returns an error if the sender is over budget while
    * others wait.
@@ -97,11 +97,11 @@ type Account = Share & {
   /** Milliseconds that requests in progress are expected to use. */
   reservedMs: number
   /** Time at which the account was last moved to the end of the map of its kind. */
-  keptAt: number
+  movedAt: number
   /** Time at which the account was last recorded as active. */
-  seenAt: number
+  activeAt: number
   /** Number of the event loop turn in which the account was last active. */
-  seenInTurn: number
+  activeInTurn: number
   inProgress: number
   /**
    * Milliseconds for which the next request is expected to use the thread without a break. An upload uses more in total, but with
@@ -147,17 +147,17 @@ const hasLeft = (account: Account): boolean => account.leftMs > account.reserved
  */
 function note(active: Active, paying: readonly Account[], now: number, turn: number): void {
   const [caller, organization = caller] = paying as [Account, Account?]
-  if (now - organization.seenAt > sameMs) active.organization.set(organization, true)
-  if (now - caller.seenAt > sameMs) active.caller.set(caller, true)
+  if (now - organization.activeAt > sameMs) active.organization.set(organization, true)
+  if (now - caller.activeAt > sameMs) active.caller.set(caller, true)
   for (const account of paying) {
-    if (now - account.seenAt > sameMs) account.seenAt = now
-    account.seenInTurn = turn
+    if (now - account.activeAt > sameMs) account.activeAt = now
+    account.activeInTurn = turn
   }
 }
 
 function createAccount(level: Level, leftMs: number, now: number): Account {
-  const unused = { reservedMs: 0, seenAt: -Infinity, seenInTurn: 0, inProgress: 0, expectedMs: 0 }
-  return { level, leftMs, filledAt: now, keptAt: now, ...unused, ...createShare() }
+  const unused = { reservedMs: 0, activeAt: -Infinity, activeInTurn: 0, inProgress: 0, expectedMs: 0 }
+  return { level, leftMs, filledAt: now, movedAt: now, ...unused, ...createShare() }
 }
 
 function createAccounts(
@@ -180,9 +180,9 @@ function createAccounts(
 
   const find = (kind: keyof typeof kinds, key: string, now: number): Account => {
     const found = kinds[kind].get(key)
-    if (found && now - found.keptAt <= sameMs) return found
+    if (found && now - found.movedAt <= sameMs) return found
     const account = found ?? createAccount(kind === 'organization' ? 'organization' : 'caller', burstMs, now)
-    account.keptAt = now
+    account.movedAt = now
     kinds[kind].set(key, account)
     return account
   }
@@ -198,7 +198,7 @@ function createAccounts(
     const own = kinds.address.get(networkOf(source))
     for (const other of active[account.level].keys()) {
       const limit = other.inProgress > 0 ? longestMs : recentMs
-      const isPast = now - other.seenAt > limit && turns() - other.seenInTurn > recentTurns
+      const isPast = now - other.activeAt > limit && turns() - other.activeInTurn > recentTurns
       if (isPast) active[account.level].delete(other)
       else if (other !== account && other !== own) return true
     }

@@ -5,7 +5,7 @@ import { promiseHooks } from 'node:v8'
 import type { Shares } from '../scheduling/shares.ts'
 
 /** A request, or other work whose time is measured. */
-export type Spender = {
+export type TimeAccount = {
   charge(ms: number): void
   /** Its shares among the callers that wait for the thread. Undefined while the sender is unknown. */
   readonly shares?: Shares | undefined
@@ -13,7 +13,7 @@ export type Spender = {
 
 export type ThreadTime = {
   /** Runs `work` and charges its time to `spender`, including everything that `work` awaits. */
-  run<T>(spender: Spender, work: () => T): T
+  run<T>(spender: TimeAccount, work: () => T): T
   /** Charges the time since the last switch. Call it before a total is read. */
   settle(): void
   /** Number of event loop turns so far in which time was charged. */
@@ -25,10 +25,10 @@ export type ThreadTime = {
  * Current spender in the async context. All measurements of the process share it, so that queues can find the current caller.
  * Each measurement includes only work that it has started.
  */
-const context = new AsyncLocalStorage<{ spender: Spender; by: object }>()
+const context = new AsyncLocalStorage<{ spender: TimeAccount; by: object }>()
 
 /** Spender of the running work. Undefined if its time is not measured. */
-export function spenderNow(): Spender | undefined {
+export function currentAccount(): TimeAccount | undefined {
   return context.getStore()?.spender
 }
 
@@ -39,12 +39,12 @@ export function spenderNow(): Spender | undefined {
  */
 export function createThreadTime(monotonic: () => number = () => performance.now()): ThreadTime {
   const by = {}
-  let current: Spender | undefined
+  let current: TimeAccount | undefined
   let since = 0
   let isTurnNoted = false
   let turns = 0
 
-  const switchTo = (next: Spender | undefined): void => {
+  const switchTo = (next: TimeAccount | undefined): void => {
     const now = monotonic()
     current?.charge(now - since)
     since = now

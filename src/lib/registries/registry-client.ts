@@ -4,8 +4,8 @@ import { Newest } from '../caches/newest.ts'
 import { encodingsOf } from '../net/content-encoding.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
-import { type HostPaces, type RequestSender, retryAfterMs } from './host-paces.ts'
-import { createHostTurns, type HostTurns } from './host-turns.ts'
+import { createHostQueues, type HostQueues } from './host-queues.ts'
+import { type HostRateLimits, type RequestSender, retryAfterMs } from './host-rate-limits.ts'
 import { firstPageOf, type HistoryApi, type HistoryPage, readHistory } from './registry-histories.ts'
 import {
   type FetchedManifest,
@@ -97,15 +97,20 @@ const mostUpstreams = 1000
 type EncodedBlobs = 'raw' | 'decode'
 
 type Parts = ClientParts & {
-  turns: HostTurns
+  turns: HostQueues
   headless: HeadlessTags
   /** Treatment of blobs with a content encoding, by upstream. */
   encodedBlobs: Newest<string, EncodedBlobs>
 }
-export type ClientParts = { outgoing: OutgoingStreams; tokens: RegistryTokens; paces: HostPaces; now: () => number }
+export type ClientParts = {
+  outgoing: OutgoingStreams
+  tokens: RegistryTokens
+  paces: HostRateLimits
+  now: () => number
+}
 
 export function createRegistryClient(given: ClientParts): RegistryClient {
-  const [turns, encodedBlobs] = [createHostTurns(given.paces), new Newest<string, EncodedBlobs>(mostUpstreams)]
+  const [turns, encodedBlobs] = [createHostQueues(given.paces), new Newest<string, EncodedBlobs>(mostUpstreams)]
   const parts: Parts = { ...given, turns, headless: new HeadlessTags(), encodedBlobs }
   return {
     problemOf: parts.outgoing.problemOf,

@@ -1,5 +1,5 @@
 // Queue that first returns the items of the caller that has used the least thread time. The items of one caller keep their order.
-import { spenderNow } from '../budgets/thread-time.ts'
+import { currentAccount } from '../budgets/thread-time.ts'
 import {
   arriving,
   background,
@@ -15,7 +15,7 @@ export type Entry<T> = { readonly item: T; readonly shares: Shares }
 
 /** Shares of the caller whose request is running. Without a request, those of the background jobs. */
 export function sharesNow(): Shares {
-  const spender = spenderNow()
+  const spender = currentAccount()
   return spender === undefined ? background : (spender.shares ?? arriving)
 }
 

@@ -53,7 +53,7 @@ function leastFilled(pieces: Iterable<Piece>): { piece: Piece; filled: number }[
   return filling.sort((a, b) => a.filled - b.filled)
 }
 
-function heldBy(pieces: Iterable<Piece>, owner: string): number {
+function bytesOwnedBy(pieces: Iterable<Piece>, owner: string): number {
   let sum = 0
   for (const piece of pieces) if (piece.owner === owner) sum += piece.bytes
   return sum
@@ -62,13 +62,13 @@ function heldBy(pieces: Iterable<Piece>, owner: string): number {
 /** True if the owner stays within its share with the piece that it waits for. `bytes` is the size of the budget. */
 function hasShare(pieces: Iterable<Piece>, { bytes: more, owner }: Waiter, bytes: number): boolean {
   if (owner === '') return true
-  const has = heldBy(pieces, owner)
+  const has = bytesOwnedBy(pieces, owner)
   return has === 0 || has + more <= bytes / 2
 }
 
 /** True if the owner of a piece has more than half of `bytes`, and has other pieces too. */
 function hasMore(pieces: Iterable<Piece>, { bytes: one, owner }: Piece, bytes: number): boolean {
-  const has = owner === '' ? 0 : heldBy(pieces, owner)
+  const has = owner === '' ? 0 : bytesOwnedBy(pieces, owner)
   return has > bytes / 2 && has > one
 }
 

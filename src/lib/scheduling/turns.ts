@@ -7,7 +7,7 @@ import { isAheadInQueue, type Shares } from './shares.ts'
 /** Time in milliseconds for waiting work in one turn of the event loop. At least one piece runs in each turn. */
 const turnMs = 5
 
-export type Turns = {
+export type TurnScheduler = {
   /**
    * Resolves in a later turn of the event loop. Callers that have used less time go first. The work of one caller keeps its
    * order.
@@ -17,7 +17,10 @@ export type Turns = {
 
 type Waiting = { resume: () => void; number: number }
 
-export function createTurns(monotonic: () => number = () => performance.now(), sharesNow?: () => Shares): Turns {
+export function createTurns(
+  monotonic: () => number = () => performance.now(),
+  sharesNow?: () => Shares,
+): TurnScheduler {
   const waiting = new FairQueue<Waiting>(sharesNow)
   let isBegun = false
   /**
@@ -74,4 +77,4 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
 export const turnBytes = 16 * 1024
 
 /** Instance that is shared by the whole process. */
-export const turns: Turns = createTurns()
+export const turns: TurnScheduler = createTurns()

@@ -121,14 +121,14 @@ export function appended(
 }
 
 /** Tile or bundle of entries that was requested by its path, with the number of hashes or entries to return. */
-export type TileAsked = { kind: 'hashes' | 'entries'; level: number; index: number; width: number }
+export type TileRequest = { kind: 'hashes' | 'entries'; level: number; index: number; width: number }
 
 const tilePath = /^(?:(\d|[1-5]\d|6[0-3])|entries)\/((?:x\d{3}\/)*)(\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
 /** Maximum number of path elements, so that every index is below 10^15. */
 const mostElements = 5
 
 /** Parses the path after `tile/`. Returns `undefined` if the path is not that of a tile. */
-export function readTilePath(path: string): TileAsked | undefined {
+export function readTilePath(path: string): TileRequest | undefined {
   const [, level, above, last, width] = tilePath.exec(path) ?? []
   if (above === undefined || last === undefined) return undefined
   const elements = [...above.split('/').filter((one) => one !== ''), last]

@@ -1,5 +1,5 @@
 // Tag lists in a view, or for callers under a cooldown policy. They contain only tags that the caller can pull.
-import { askedOf, isRefused, pullStatement } from '#domains/policy/pull-rules/asked-tags.service.ts'
+import { isRefused, pullStatement, withCooldown } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
 import { rowsOf } from '#domains/policy/views/resolve.service.ts'
@@ -15,7 +15,7 @@ export async function listingFor(visit: Visit, repo: RepoRef): Promise<Listing |
   const bound = await boundBy(call, repo)
   if (!view && (!bound || bound.enforced.length === 0)) return undefined
   const question = questionOf(visit, view)
-  const of = (tag: string) => askedOf(question, bound, tag)
+  const of = (tag: string) => withCooldown(question, bound, tag)
   const passing = bound && new Passing(call, repo, bound.enforced, bound.accepted)
   const listing: Listing = {
     until: rowsOf(question),

@@ -1,6 +1,6 @@
 // Serves /v2/<name>/_svc/resolve/<tag>. The response has the digest of a tag at a time or an age. It also lists newer assignments
 // that were skipped, with their reasons, and the next digest.
-import { explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
+import { explainTag } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { Chosen, Explanation, Question, Resolved } from '#domains/policy/views/resolve.service.ts'
 import {
@@ -22,7 +22,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const bound = await boundBy(visit.call, repo)
   const viewed = questionOf(visit, readQuestion(visit))
-  const { question, resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, viewed, bound)
+  const { question, resolved, rule, ...explanation } = await explainTag(visit.call, repo, tag, viewed, bound)
   if ('why' in resolved && resolved.why === 'no tag') {
     throw new OciError('MANIFEST_UNKNOWN', `the tag did not exist at ${question.until}`, { detail: { tag } })
   }

@@ -46,7 +46,7 @@ export const isFromUpstream = ({ source }: Move): boolean => source === 'SOURCE_
 export type Assignment = { digest: string; start: number; end: number | undefined; move: Move }
 
 /** Converts records to times with one digest each, oldest first. */
-export function staysOf(records: readonly Move[]): Assignment[] {
+export function toAssignments(records: readonly Move[]): Assignment[] {
   return records
     .filter((one) => !isDeletion(one))
     .map((move) => ({

@@ -16,7 +16,7 @@ import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
-import { type Assignment, isDeletion, readMoveAt, readMoves, staysOf } from './moves.ts'
+import { type Assignment, isDeletion, readMoveAt, readMoves, toAssignments } from './moves.ts'
 import { Proof } from './proof.tsx'
 import { ReportedHistory } from './reported-history.tsx'
 import { TagView } from './tag-view.tsx'
@@ -139,7 +139,12 @@ function History({ names, repo, items, at }: HistoryProps) {
   return (
     <>
       <h2>{tagWords.timeline}</h2>
-      <Timeline stays={staysOf(items)} at={at ? Date.parse(at) : undefined} now={Date.now()} onPick={pick} />
+      <Timeline
+        assignments={toAssignments(items)}
+        at={at ? Date.parse(at) : undefined}
+        now={Date.now()}
+        onPick={pick}
+      />
       <p class="dim">{tagWords.timelineHint}</p>
       <TagUpdates names={names} repo={repo} items={items} at={at} />
     </>

@@ -13,15 +13,15 @@ const maxLanes = 12
 const twoDays = 2 * 86_400_000
 
 type Props = {
-  stays: readonly Assignment[]
+  assignments: readonly Assignment[]
   at: number | undefined
   now: number
   onPick: (stay: Assignment, isSecond: boolean) => void
 }
 
-export function Timeline({ stays, at, now, onPick }: Props) {
-  const digests = [...new Set(stays.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
-  const shown = stays.filter(({ digest }) => digests.includes(digest))
+export function Timeline({ assignments, at, now, onPick }: Props) {
+  const digests = [...new Set(assignments.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
+  const shown = assignments.filter(({ digest }) => digests.includes(digest))
   // Only one bar is a tab stop: the last one, or the bar that had the focus most recently.
   const [current, setCurrent] = useState(shown.length - 1)
   const box = useRef<HTMLDivElement>(null)

@@ -124,7 +124,7 @@ function latestType(advisory: Advisory): number {
 }
 
 /** True if the group has another advisory on the same component of the same artifact that shares a vulnerability ID. */
-export async function hasTwin(reader: Reader, parent: string, one: Advisory): Promise<boolean> {
+export async function hasDuplicate(reader: Reader, parent: string, one: Advisory): Promise<boolean> {
   const { artifactName, aliases } = one
   const named = aliases.length > 0
   const row = await reader.get(sql`

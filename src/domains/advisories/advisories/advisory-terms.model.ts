@@ -145,18 +145,18 @@ export function suffixStart(text: string): { start: string; whole: boolean } {
 }
 
 /** Values of one field in a request. `field` is the name of the field in errors. */
-type AskedValues = { facet: number; field: string; values: readonly string[] }
-type AskedNumbers = { facet: number; field: string; numbers: readonly number[]; of: object }
+type ValueFilter = { facet: number; field: string; values: readonly string[] }
+type NumberFilter = { facet: number; field: string; numbers: readonly number[]; of: object }
 
 /** Filters in a request. An empty filter has no effect. */
-export type AskedAdvisories = {
-  values: readonly AskedValues[]
-  numbers: readonly AskedNumbers[]
+export type RequestedFilters = {
+  values: readonly ValueFilter[]
+  numbers: readonly NumberFilter[]
   /** If set, replaces the filter by artifact names. */
   origin: string | undefined
   /** Terms for the type of the newest approved event. */
   latest: readonly string[]
-  excludedAuthors: Omit<AskedValues, 'facet'>
+  excludedAuthors: Omit<ValueFilter, 'facet'>
   query: string
 }
 
@@ -166,7 +166,7 @@ const maxValues = 1000
  * Reads filters from a request. Throws INVALID_ARGUMENT if a field has more than 1000 values, or a number that is not in its
  * enum.
  */
-export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }: AskedAdvisories): AdvisoryFilter {
+export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }: RequestedFilters): AdvisoryFilter {
   const values = asked.values.flatMap(({ facet, ...member }) => {
     if (facet === facets.artifactName && origin !== undefined) return []
     const wanted = distinct(member)
@@ -182,7 +182,7 @@ export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }:
   return { values, numbers, excludedAuthors: distinct(excludedAuthors), query }
 }
 
-function distinct({ field, values }: Omit<AskedValues, 'facet'>): string[] {
+function distinct({ field, values }: Omit<ValueFilter, 'facet'>): string[] {
   const found = [...new Set(values)]
   if (found.length <= maxValues) return found
   throw invalid({ field, description: `must have at most ${maxValues} different values` })

@@ -38,7 +38,7 @@ export async function createAdvisory(
   checkContent(advisory)
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
-    await refuseTwin(tx, advisory)
+    await refuseDuplicate(tx, advisory)
     await store.saveAdvisories(tx, [{ before: undefined, after: advisory, sourceHash: '' }])
     for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, [uid], call.now)
   })
@@ -61,7 +61,7 @@ export async function updateAdvisory(call: Call, uid: string, content: AdvisoryC
       updateTime: call.now,
     }
     checkContent(after)
-    if (!isDeepStrictEqual(subjectOf(after), subjectOf(before.advisory))) await refuseTwin(tx, after)
+    if (!isDeepStrictEqual(subjectOf(after), subjectOf(before.advisory))) await refuseDuplicate(tx, after)
     await store.saveAdvisories(tx, [{ before, after, sourceHash: before.sourceHash }])
     for (const changed of call.app.hooks.advisoriesChanged) await changed(tx, [uid], call.now)
     return after
@@ -88,8 +88,8 @@ function checkContent(advisory: Advisory): void {
  * Throws ALREADY_EXISTS if the advisory now has the subject of another one. Only changes of the subject are checked, because
  * imports can contain several advisories on the same subject.
  */
-async function refuseTwin(tx: Tx, advisory: Advisory): Promise<void> {
-  if (!(await store.hasTwin(tx, parentOf(advisory.uid), advisory))) return
+async function refuseDuplicate(tx: Tx, advisory: Advisory): Promise<void> {
+  if (!(await store.hasDuplicate(tx, parentOf(advisory.uid), advisory))) return
   const description =
     'the group already has an advisory for this vulnerability in this component of the artifact; update that one'
   throw alreadyExists(advisoryType, advisory.artifactName, description)

@@ -158,7 +158,7 @@ export async function saveProgress(
 }
 
 /** Schedules queues again that have untried events of subjects from an earlier version. Called when a server starts. */
-export async function wakeLeftSubjectQueues(tx: Tx): Promise<void> {
+export async function wakeSubjectQueues(tx: Tx): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET generation = generation + 1, due_time = ''
      WHERE subscription_id IN (

@@ -8,7 +8,7 @@ import { createTrust, type Heartbeats, type Trust, watchHeartbeats } from '#lib/
 import * as queueStore from '../routing/queues.store.ts'
 import { anyUnrouted } from '../routing/routing.store.ts'
 import { route } from '../routing/routing.ts'
-import { wakeLeftSubjectQueues } from './backlog.store.ts'
+import { wakeSubjectQueues } from './backlog.store.ts'
 import { type Coalesced, coalesced } from './coalesced.ts'
 import { createResults, type Results } from './results.ts'
 import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'
@@ -88,7 +88,7 @@ class DeliveryWorker implements Deliveries {
     const looking = events.queued.subscribe(() => this.#looking.run())
     this.#stops = [routing, looking, ...(db.shared ? this.#startTimers() : [])]
     if (!db.shared) await db.tx((tx) => queueStore.freeAllQueues(tx), rowLocks)
-    await db.tx((tx) => wakeLeftSubjectQueues(tx), rowLocks)
+    await db.tx((tx) => wakeSubjectQueues(tx), rowLocks)
     this.#routing.run()
     this.#looking.run()
     log.debug('delivering', { node: this.#site.node })
@@ -184,7 +184,7 @@ class DeliveryWorker implements Deliveries {
       seen.add(subscription)
       if (owner === this.#site.node) {
         if (this.#queues.get(subscription)?.generation !== state.generation) this.#serve(state)
-      } else if (owner === '' || this.#owners.stoodStill(subscription, owner, beat)) due.push(state)
+      } else if (owner === '' || this.#owners.hasStalled(subscription, owner, beat)) due.push(state)
     }
     this.#owners.keepOnly(seen)
     await this.#claim(due)

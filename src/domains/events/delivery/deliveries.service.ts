@@ -26,7 +26,7 @@ import { attempt } from './attempt.ts'
 import { countBehind, countInSubjectQueues } from './backlog.store.ts'
 import * as model from './deliveries.model.ts'
 import * as store from './deliveries.store.ts'
-import { requireRoomFor } from './room.service.ts'
+import { requireCapacityFor } from './delivery-limits.service.ts'
 import { insertAttempts } from './sending.store.ts'
 
 /**
@@ -152,7 +152,7 @@ export async function redeliver(call: Call, uid: string, uids: readonly string[]
       const { event, subject } = redeliverable(found.get(one), one)
       return { subscription: subscriber.id, event, subject, createTime: call.now }
     })
-    await requireRoomFor(call.app, tx, { ...subscriber, wanted: deliveries.length })
+    await requireCapacityFor(call.app, tx, { ...subscriber, wanted: deliveries.length })
     const first = await insertDeliveries(tx, deliveries)
     await bumpQueues(tx, [subscriber.id], { deliveries: deliveries.length }, '', call.now)
     const ids = deliveries.map((_, i) => first + i)

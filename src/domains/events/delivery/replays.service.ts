@@ -10,7 +10,7 @@ import { insertDeliveries, lockRouting, type NewDelivery } from '../routing/rout
 import { wants } from '../routing/type-patterns.ts'
 import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import * as store from './deliveries.store.ts'
-import { refuseForRoom, roomFor } from './room.service.ts'
+import { capacityFor, refuseOverLimit } from './delivery-limits.service.ts'
 
 /** Limits on the events that one request reads, and that one transaction reads. */
 const bounds = { events: 20_000, eventsAtOnce: 500 }
@@ -68,8 +68,8 @@ async function replaySome(
     return inTime && isFor(call.app, subscriber, event)
   })
   const { app } = call
-  const room = await roomFor(app, tx, { ...subscriber, wanted: wanted.length })
-  if (room === 0 && wanted.length > 0 && isFirst) return refuseForRoom(app, tx, { ...subscriber, wanted: 1 })
+  const room = await capacityFor(app, tx, { ...subscriber, wanted: wanted.length })
+  if (room === 0 && wanted.length > 0 && isFirst) return refuseOverLimit(app, tx, { ...subscriber, wanted: 1 })
   const some = wanted.slice(0, room)
   const toDelivery = ({ id, subject }: store.OrderedEvent): NewDelivery => {
     return { subscription: subscriber.id, event: id, subject, createTime: call.now }

@@ -7,9 +7,9 @@ import { findQueue, type OwnedQueue } from '../routing/queues.store.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
 import { deliveryStates, type Payload } from './deliveries.model.ts'
 import { positionBefore } from './deliveries.store.ts'
+import { capacityFor, guaranteedDeliveries } from './delivery-limits.service.ts'
 import { QueueReader } from './queue-reader.ts'
 import type { Entry, Results } from './results.ts'
-import { roomFor, sureRoom } from './room.service.ts'
 import * as store from './sending.store.ts'
 import type { SubjectQueue } from './subject-queues.ts'
 
@@ -194,9 +194,9 @@ export class SinkQueue {
     const { subjectQueues, unstored } = this.#reader
     // While the sink fails, rows in memory are sufficient to test the sink.
     if (this.#ended || !maySend() || (this.#failures > 0 && subjectQueues.size > 0)) return 0
-    if (subjectQueues.size < sureRoom / 2) return sureRoom - subjectQueues.size
+    if (subjectQueues.size < guaranteedDeliveries / 2) return guaranteedDeliveries - subjectQueues.size
     const asked = { id: this.subscription, uid: this.#uid, wanted: unstored + mostAtOnce }
-    return (await roomFor(app, app.db, asked)) - unstored
+    return (await capacityFor(app, app.db, asked)) - unstored
   }
 
   async #launch(subjectQueues: readonly SubjectQueue[]): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { limitsOf, requireRoom } from '#domains/iam/groups/limits.service.ts'
+import { limitsOf, requireCapacity } from '#domains/iam/groups/limits.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { emit, emitDeleted } from '#domains/outbox/emit.ts'
 import { type FieldViolation, found, notFound } from '#lib/errors.ts'
@@ -54,8 +54,8 @@ export async function createSubscription(call: Call, parent: string, sink: strin
       const routed = await routeEverything(call.app, tx, call.now)
       await requireGroup(tx, parent)
       const limits = await limitsOf(tx, call, rootOf(parent))
-      requireRoom(limits, 'subscriptions', await store.countOf(tx, rootOf(parent)))
-      requireRoom(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
+      requireCapacity(limits, 'subscriptions', await store.countOf(tx, rootOf(parent)))
+      requireCapacity(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
       await store.insertSubscription(tx, created, secret, call.vendor?.token ?? '')
       const resource = toSubscriptionResource(created)
       await emit(tx, call, 'events.subscription.created', { subject: created.uid, resource })

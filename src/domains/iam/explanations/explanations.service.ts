@@ -22,7 +22,7 @@ const binds = capabilityNumber('role_bindings.create')
 type Question = { uid: string; identityUid: string; capability: number }
 
 export async function explainAccess(call: Call, asked: Question): Promise<Explanation> {
-  checkAsked(asked)
+  checkRequest(asked)
   const { uid, identityUid, capability } = asked
   const { db } = call.app
   const scopes = lineage(uid)
@@ -46,7 +46,7 @@ export async function explainAccess(call: Call, asked: Question): Promise<Explan
 
 const hidden = { uid: '', groupName: '', roleUid: '', roleName: '' }
 
-function checkAsked({ identityUid, capability }: Question): void {
+function checkRequest({ identityUid, capability }: Question): void {
   const problems: FieldViolation[] = []
   if (identityUid === '') problems.push({ field: 'identity_uid', description: 'is required' })
   else if (!isUid(identityUid)) problems.push({ field: 'identity_uid', description: 'is not a uid' })

@@ -30,7 +30,7 @@ import {
   toGroupResource,
 } from './groups.model.ts'
 import * as store from './groups.store.ts'
-import { limitsOf, type QuotaLimits, requireRoom } from './limits.service.ts'
+import { limitsOf, type QuotaLimits, requireCapacity } from './limits.service.ts'
 import { listNodes } from './list-nodes.ts'
 
 const create = capabilityNumber('groups.create')
@@ -110,7 +110,7 @@ export async function addGroup(
   if (above) {
     const limits = known ?? (await limitsOf(tx, work, above.uid))
     if (limits.groups < Number.POSITIVE_INFINITY) {
-      requireRoom(limits, 'groups', await store.countGroups(tx, above.uid))
+      requireCapacity(limits, 'groups', await store.countGroups(tx, above.uid))
     }
   }
   const created: Group = {

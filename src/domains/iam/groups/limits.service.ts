@@ -42,7 +42,7 @@ function defaultsOf(config: Config): QuotaLimits {
 }
 
 /** Throws RESOURCE_EXHAUSTED if `used` plus `added` is more than the limit. */
-export function requireRoom(limits: QuotaLimits, name: QuotaName, used: number, added = 1): void {
+export function requireCapacity(limits: QuotaLimits, name: QuotaName, used: number, added = 1): void {
   const limit = limits[name]
   if (used + added > limit) throw limitExceeded(name, quotas[name], used, limit)
 }

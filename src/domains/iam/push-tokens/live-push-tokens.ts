@@ -1,7 +1,7 @@
 // Cache of valid push tokens. Each token is read from the database at most twice a second.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { createBriefCache } from '#lib/caches/brief-cache.ts'
+import { createShortLivedCache } from '#lib/caches/short-lived-cache.ts'
 import { pushTokenIssuer } from '#lib/cause.ts'
 import { capabilityNumber, maskOf } from '../access/capabilities.ts'
 import type { Grants } from '../access/grants.model.ts'
@@ -48,7 +48,7 @@ export function createLivePushTokens(
   app: Pick<App, 'config' | 'clock'>,
   monotonic: () => number,
 ): CachedPushTokens {
-  const tokens = createBriefCache((uid) => findPushToken(reader, uid), monotonic)
+  const tokens = createShortLivedCache((uid) => findPushToken(reader, uid), monotonic)
   return {
     async of(uid) {
       const token = await tokens.of(uid)

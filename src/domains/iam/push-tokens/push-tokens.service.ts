@@ -78,7 +78,7 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
   const made = await app.db.tx(async (tx) => {
     await requireGroup(tx, group)
     await requireLasting(tx, call.caller, group, numbers, 'a push token needs them')
-    await requireRoom(tx, token)
+    await requireCapacity(tx, token)
     const created = { ...token, ...(await vouchedBySession(tx, call)), userName: await freeUserName(tx) }
     await store.insertPushToken(tx, created, hashOf(secret))
     await emit(tx, call, 'control.iam.push_token.created', {
@@ -126,7 +126,7 @@ async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<VouchedF
 
 type NewTokenFields = Pick<PushToken, 'identityUid' | 'group' | 'createTime'>
 
-async function requireRoom(tx: Tx, { identityUid, group, createTime }: NewTokenFields): Promise<void> {
+async function requireCapacity(tx: Tx, { identityUid, group, createTime }: NewTokenFields): Promise<void> {
   const { ofMaker, ofOrganization } = await store.countLive(tx, identityUid, rootOf(group), createTime)
   if (ofMaker >= most.ofMaker) {
     throw tooMany(`you have reached the limit of ${most.ofMaker} push tokens; revoke one that you do not use`, 60)

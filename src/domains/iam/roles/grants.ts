@@ -1,6 +1,6 @@
 import type { Caller } from '#caller.ts'
 import type { Reader } from '#db/sql.ts'
-import { createBriefCache } from '#lib/caches/brief-cache.ts'
+import { createShortLivedCache } from '#lib/caches/short-lived-cache.ts'
 import { failedPrecondition } from '#lib/errors.ts'
 import { maskOf } from '../access/capabilities.ts'
 import type { GrantCache, Grants } from '../access/grants.model.ts'
@@ -9,7 +9,7 @@ import { listGrants } from '../identities/identities.store.ts'
 
 /** Creates the cache. `monotonic` returns milliseconds of a clock that is never adjusted. */
 export function createGrantCache(reader: Reader, monotonic: () => number): GrantCache {
-  return createBriefCache((identity) => loadGrants(reader, identity), monotonic)
+  return createShortLivedCache((identity) => loadGrants(reader, identity), monotonic)
 }
 
 /** Grants from the accepted bindings of an identity. Undefined if the identity does not exist. */

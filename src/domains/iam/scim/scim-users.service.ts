@@ -98,7 +98,7 @@ export async function createScimUser(work: Work, provider: string, input: ScimIn
   const { now } = work.cause
   const user: ScimUser = { ...input, id: randomUUID(), provider, createTime: now, updateTime: now }
   await work.app.db.tx(async (tx) => {
-    await requireRoom(tx, provider)
+    await requireCapacity(tx, provider)
     await requireFree(tx, user)
     await store.insertUser(tx, user)
     if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
@@ -165,7 +165,7 @@ export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
 async function releaseExternalId(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Promise<void> {
   await endAccess(tx, work, before)
   if (before.externalId === '' || (before.active && after.active)) return
-  await requireRoom(tx, before.provider)
+  await requireCapacity(tx, before.provider)
   await store.noteRemoval(tx, before.provider, before.externalId, work.cause.now)
 }
 
@@ -185,7 +185,7 @@ async function requireFree(tx: Tx, user: ScimUser): Promise<void> {
   throw alreadyExists(scimUserType, user.userName, 'another user of the provider has this userName or externalId')
 }
 
-async function requireRoom(tx: Tx, provider: string): Promise<void> {
+async function requireCapacity(tx: Tx, provider: string): Promise<void> {
   const used = (await store.countUsers(tx, provider)) + (await store.countRemovals(tx, provider))
   if (used >= maxScimUsers) throw limitExceeded('scim_users', 'provisioned users', used, maxScimUsers)
 }

@@ -7,7 +7,7 @@ import { requireWholeToken } from '../access/requirements.ts'
 import { removeIdentity } from '../identities/identities.service.ts'
 import { findIdentity, vouchedBy } from '../identities/identities.store.ts'
 import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
-import { isKnownElsewhere } from './sign-ins.store.ts'
+import { hasSignedInElsewhere } from './sign-ins.store.ts'
 
 /**
  * Deletes the caller's account with its bindings and sessions. Throws PERMISSION_DENIED for another account and for a workload.
@@ -37,7 +37,8 @@ async function requireReach(tx: Tx, id: string, organization: string): Promise<v
   // A binding that the person has not accepted is no use of the account.
   const bindings = (await bindingsOfIdentity(tx, id)).filter(({ accepted }) => accepted)
   const isInside = bindings.every(({ uid }) => isAtOrBelow(uid, organization))
-  if (isInside && (await vouchedBy(tx, id)) === organization && !(await isKnownElsewhere(tx, id, organization))) return
+  if (isInside && (await vouchedBy(tx, id)) === organization && !(await hasSignedInElsewhere(tx, id, organization)))
+    return
   throw permissionDenied(
     'the account is also used outside of this organization; sign in with a provider of the server to delete it',
   )

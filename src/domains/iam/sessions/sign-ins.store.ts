@@ -42,7 +42,7 @@ export async function notePerson(tx: Tx, organization: string, identity: string,
 }
 
 /** True if the person has signed in with a provider of another organization. */
-export async function isKnownElsewhere(reader: Reader, identity: string, organization: string): Promise<boolean> {
+export async function hasSignedInElsewhere(reader: Reader, identity: string, organization: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT organization FROM organization_people WHERE identity_uid = ${identity} AND organization <> ${organization} LIMIT 1`)
   return row !== undefined

@@ -2,7 +2,7 @@
 // second.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
-import { createBriefCache } from '#lib/caches/brief-cache.ts'
+import { createShortLivedCache } from '#lib/caches/short-lived-cache.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { Grants } from '../access/grants.model.ts'
 import { grantsOf } from '../roles/grants.ts'
@@ -16,7 +16,7 @@ export function createLiveSessions(
   config: Pick<App['config'], 'oidcProviders'>,
   monotonic: () => number,
 ): CachedSessions {
-  const sessions = createBriefCache((uid) => read(reader, uid), monotonic)
+  const sessions = createShortLivedCache((uid) => read(reader, uid), monotonic)
   return {
     async of(uid) {
       const session = await sessions.of(uid)

@@ -15,7 +15,7 @@ export type CheckpointGuard = {
   /** True while signing waits for the blob store. Prevents repeated log messages about this. */
   isWaiting: boolean
   /** True if a log message has reported that the bucket ignores conditional writes. */
-  isToldOfBucket: boolean
+  hasWarnedOfBucket: boolean
   /** Number of logs whose signing is suspended, as of the last count. */
   suspended: number
   /**
@@ -32,7 +32,7 @@ export function createCheckpointGuard(): CheckpointGuard {
     known: new Newest(mostKnown),
     signedTo: 0,
     isWaiting: false,
-    isToldOfBucket: false,
+    hasWarnedOfBucket: false,
     suspended: 0,
     isComparisonDue(now) {
       if (!seen) return true

@@ -27,7 +27,7 @@ type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witness
  * is a size larger than the checkpoint, or infinite if the witness has a contradicting checkpoint. `hasAnswered` is true if the
  * witness reported its size, or that it does not know the log.
  */
-type Seen = { vkey: string; size: number; lines: string; beyond: number; hasAnswered: boolean }
+type WitnessReply = { vkey: string; size: number; lines: string; beyond: number; hasAnswered: boolean }
 /** One run. Witnesses that do not answer are added to `silent` and not asked again in the run. */
 type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
@@ -64,7 +64,7 @@ export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal
   const run: Run = { signal, silent: new Set(), timeoutMs: shortTimeoutMs }
   let count = 0
   for (let after = 0; ; ) {
-    const logs = await store.unsureLogs(by.db, { process, after, most: unsureAtOnce })
+    const logs = await store.logsWithoutSizes(by.db, { process, after, most: unsureAtOnce })
     const due = logs.filter(({ id }) => isDue(id))
     const asked = await Promise.all(due.map((log) => askEach(by, log, run, true)))
     for (const [i, log] of due.entries()) await keep(by, tx, log, asked[i]!)
@@ -84,8 +84,8 @@ export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessi
  * Asks all witnesses that have seen less of the log than the checkpoint has. With `anew`, also asks witnesses that have seen this
  * checkpoint already.
  */
-async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<Seen[]> {
-  const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
+async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<WitnessReply[]> {
+  const known = new Map((await store.sizesByWitness(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
   return Promise.all(
     by.config.transparencyLogWitnesses
       .filter(({ url }) => !run.silent.has(url))
@@ -103,16 +103,16 @@ async function keep(
   { config, clock, witnessing, log: lines }: By,
   tx: Db['tx'],
   log: store.WaitingLog,
-  asked: readonly Seen[],
+  asked: readonly WitnessReply[],
 ) {
   const isSure =
     asked.filter(({ hasAnswered }) => hasAnswered).length >= quorumOf(config.transparencyLogWitnesses.length)
   const { now, kept, isBehind } = await tx(
     async (tx) => {
       const now = await store.lockHeads(tx, log.id)
-      const kept = keptHead(config, log, now, asked)
+      const kept = cosignedHead(config, log, now, asked)
       const isBehind = asked.some(({ beyond }) => beyond > now.size)
-      for (const { vkey, size } of asked) await store.noteSeen(tx, log.id, vkey, size)
+      for (const { vkey, size } of asked) await store.noteWitnessSize(tx, log.id, vkey, size)
       const head = kept ?? { checkpoint: now.cosigned, size: now.cosignedSize }
       const answeredTo = isSure ? witnessing.process : ''
       await store.keepCosigned(tx, log.id, { ...head, time: clock().toISOString(), answeredTo })
@@ -134,11 +134,11 @@ async function keep(
 }
 
 /** Checkpoint with all known cosignatures. Returns undefined if it has too few, or if a later checkpoint is stored. */
-function keptHead(
+function cosignedHead(
   { transparencyLogWitnesses }: By['config'],
   { checkpoint, size }: store.WaitingLog,
   now: store.CheckpointSizes,
-  asked: readonly Seen[],
+  asked: readonly WitnessReply[],
 ): { checkpoint: string; size: number } | undefined {
   const before = now.cosignedSize === size ? parseNote(now.cosigned)!.signatures : []
   // The former signature of a witness is dropped if the witness has signed again.
@@ -155,10 +155,17 @@ function keptHead(
  * Asks one witness. If the witness reports another size than expected, asks again with this size. Other failures are retried in a
  * minute.
  */
-async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number, run: Run, tries = 1): Promise<Seen> {
+async function ask(
+  by: By,
+  log: store.WaitingLog,
+  witness: Witness,
+  seen: number,
+  run: Run,
+  tries = 1,
+): Promise<WitnessReply> {
   const { key, url } = witness
   const vkey = vkeyOf(key)
-  const nothing: Seen = { vkey, size: seen, lines: '', beyond: 0, hasAnswered: false }
+  const nothing: WitnessReply = { vkey, size: seen, lines: '', beyond: 0, hasAnswered: false }
   const request = { headers: { 'content-type': 'text/plain; charset=utf-8' }, body: await requestOf(by, log, seen) }
   const answer = await by.toWitnesses
     .post(`${url}/add-checkpoint`, request, { timeoutMs: run.timeoutMs, maxBytes, signal: run.signal })

@@ -25,7 +25,7 @@ export function waitingLogs(reader: Reader, witnesses: readonly string[], most: 
  * Logs that have grown since they were signed, and for which too few witnesses have reported their size to this process. Ordered
  * by number, and only those after `after`.
  */
-export function unsureLogs(
+export function logsWithoutSizes(
   reader: Reader,
   { process, after, most }: { process: string; after: number; most: number },
 ): Promise<WaitingLog[]> {
@@ -64,7 +64,7 @@ export async function lockHeads(tx: Tx, log: number): Promise<CheckpointSizes> {
 }
 
 /** Sizes of a log that its witnesses have seen. */
-export function seenBy(reader: Reader, log: number): Promise<{ vkey: string; size: number }[]> {
+export function sizesByWitness(reader: Reader, log: number): Promise<{ vkey: string; size: number }[]> {
   return reader.all(sql`SELECT vkey, size FROM ledger_cosigners WHERE log_id = ${log}`)
 }
 
@@ -72,7 +72,7 @@ export function seenBy(reader: Reader, log: number): Promise<{ vkey: string; siz
  * Stores the size of a log that a witness has seen. If the stored size is larger, it is kept, since answers may arrive in another
  * order.
  */
-export async function noteSeen(tx: Tx, log: number, vkey: string, size: number): Promise<void> {
+export async function noteWitnessSize(tx: Tx, log: number, vkey: string, size: number): Promise<void> {
   await tx.run(sql`
     INSERT INTO ledger_cosigners (log_id, vkey, size) VALUES (${log}, ${vkey}, ${size})
         ON CONFLICT (log_id, vkey) DO UPDATE SET size = excluded.size WHERE excluded.size > ledger_cosigners.size`)

@@ -9,7 +9,7 @@ import { inclusionProof, type Nodes } from '#lib/tlog/merkle.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { openingText, saltOf } from '#lib/tlog/tag-entry.ts'
 import { tagProofText } from '#lib/tlog/tag-proof.ts'
-import { bundleOf, type TileAsked, tileKey, tileWidth } from '#lib/tlog/tiles.ts'
+import { bundleOf, type TileRequest, tileKey, tileWidth } from '#lib/tlog/tiles.ts'
 import { quorumOf, type Witness } from '#lib/tlog/witnesses.ts'
 import { rootOf } from '#lib/uid.ts'
 import { type CosignedCheckpoint, cosignedCheckpoints, cosignedOf } from './cosignatures.store.ts'
@@ -51,7 +51,7 @@ function headOf(log: LedgerLog, cosigned: readonly CosignedCheckpoint[], index: 
 }
 
 /** Bytes of a tile or of a bundle of entries, up to the last checkpoint. Throws NOT_FOUND if the tile is not full yet. */
-export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAsked): Promise<Buffer> {
+export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileRequest): Promise<Buffer> {
   const { id, checkpointSize } = await getLog(db, at)
   const { kind, level, index, width } = asked
   const first = index * tileWidth
@@ -96,7 +96,7 @@ function quorumLines(witnesses: readonly Witness[]): string[] {
   ]
 }
 
-export type ProofAsked = { repo: string; tag: string; at: string }
+export type ProofRequest = { repo: string; tag: string; at: string }
 
 /**
  * Proof for the digest of a tag at a time, and for the next row of the tag if there is one. Throws ProofPending while a row has
@@ -104,7 +104,7 @@ export type ProofAsked = { repo: string; tag: string; at: string }
  */
 export async function proofOf(
   app: Pick<App, 'db' | 'cipher' | 'config' | 'tiles'>,
-  asked: ProofAsked,
+  asked: ProofRequest,
 ): Promise<string> {
   const { db, cipher, config, tiles } = app
   const { repo: uid, tag, at } = asked

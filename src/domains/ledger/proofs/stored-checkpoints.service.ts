@@ -245,8 +245,8 @@ function warnAboutLoss({ log: lines }: By, { id, origin }: LedgerLog): void {
 }
 
 function warnAboutBucket({ checkpointGuard: guard, log }: By): void {
-  if (!guard.isToldOfBucket) {
+  if (!guard.hasWarnedOfBucket) {
     log.warn('the bucket ignores conditions of writes, so two servers that sign at the same time are not detected')
   }
-  guard.isToldOfBucket = true
+  guard.hasWarnedOfBucket = true
 }

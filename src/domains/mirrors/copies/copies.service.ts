@@ -5,7 +5,7 @@ import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
-import { lockDigestUntagged } from '#domains/policy/retention/retention-locks.service.ts'
+import { lockUntaggedDigest } from '#domains/policy/retention/retention-locks.service.ts'
 import { findRepoBlobs, inRepo, linkBlob, lockRepo, repoExists } from '#domains/registry/blobs/blobs.store.ts'
 import { requireBytes } from '#domains/registry/blobs/usage.service.ts'
 import { queueContents } from '#domains/registry/images/image-contents.service.ts'
@@ -108,7 +108,7 @@ async function copyOne(copying: Copying, tag: Tag, there: Tag | undefined, copie
   } catch (error) {
     if (!(error instanceof AppError && refusals.includes(error.reason))) throw error
     // The manifest was copied, but the target does not allow its tag.
-    if (added > 0) await promiseCopied(copying, tag.digest)
+    if (added > 0) await lockCopied(copying, tag.digest)
     return 'refused'
   }
   copied.tags++
@@ -215,8 +215,8 @@ async function copyManifest(copying: Copying, digest: string, as: CopiedAs = 'un
   return { added: added + Number(isNew), isWhole: true, isClean }
 }
 
-async function promiseCopied({ work, lease, to }: Copying, digest: string): Promise<void> {
-  await lease.tx((tx) => lockDigestUntagged(tx, work, to, digest, work.cause.now), inRepo)
+async function lockCopied({ work, lease, to }: Copying, digest: string): Promise<void> {
+  await lease.tx((tx) => lockUntaggedDigest(tx, work, to, digest, work.cause.now), inRepo)
 }
 
 async function insertCopy(
@@ -255,7 +255,7 @@ async function insertCopy(
     await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
     // The manifest is protected like a manifest that was pushed by its digest alone.
-    if (as === 'untagged') await lockDigestUntagged(tx, work, to, digest, now)
+    if (as === 'untagged') await lockUntaggedDigest(tx, work, to, digest, now)
     await queueContents(tx, to.id, digest, document, now)
     return true
   }, inRepo)

@@ -26,12 +26,12 @@ const fullMs = 24 * 3_600_000
 /** Longest turn for the repositories of one organization. Then other organizations have their turn. */
 const turnMs = 2000
 
-export const copyRepos = copyReposInTurns(turnMs)
+export const copyRepos = createCopyJob(turnMs)
 
 /**
  * Creates the job. Organizations take turns, and so do the repositories of one organization. Even a short turn copies something.
  */
-export function copyReposInTurns(turnMs: number): Job {
+export function createCopyJob(turnMs: number): Job {
   return {
     name: 'registry.sync',
     everyMs,

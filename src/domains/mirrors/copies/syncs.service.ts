@@ -9,7 +9,7 @@ import { isBound } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import { findByPath } from '#domains/registry/repos/paths.service.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import type { SettledSync, SourceChange, SyncConfig } from '#domains/registry/repos/sync-config.model.ts'
+import type { ResolvedSync, SourceChange, SyncConfig } from '#domains/registry/repos/sync-config.model.ts'
 import { findSettings } from '#domains/registry/settings/settings.store.ts'
 import { AppError, type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isUid, rootOf, top } from '#lib/uid.ts'
@@ -44,7 +44,7 @@ const boundThere = 'has a cooldown policy that applies to you, so you cannot set
  * the source and push to the repository. Throws INVALID_ARGUMENT if a cooldown policy of the source applies to the caller.
  * Callers without permission can only keep the stored values.
  */
-export async function validateSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<SettledSync> {
+export async function validateSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<ResolvedSync> {
   checkDestinations(asked)
   await requireOwnTags(tx, repo)
   const { caller, cause } = by
@@ -78,7 +78,7 @@ export async function validateSync(tx: Tx, by: By, { repo, before, asked }: Sour
 }
 
 /** Stores the state of a copy, or deletes it if the repository has no source. */
-export async function saveSync(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void> {
+export async function saveSync(tx: Tx, repo: string, settled: ResolvedSync | undefined, now: string): Promise<void> {
   if (!settled) return store.deleteSync(tx, repo)
   const { source, expirationTime } = settled.config
   const { setter } = settled

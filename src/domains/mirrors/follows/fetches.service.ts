@@ -15,8 +15,8 @@ import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { parentOf } from '#lib/uid.ts'
 import * as store from './fetches.store.ts'
 import { bringsContent, type FollowStatus } from './follows.model.ts'
-import { findFollowAlone } from './follows.store.ts'
-import { askedBy, type Pulling, pullBlobThrough, pullManifestThrough } from './pull-through.service.ts'
+import { findFollowWithoutCounts } from './follows.store.ts'
+import { type Pulling, pullBlobThrough, pullManifestThrough, upstreamOf } from './pull-through.service.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 
 /** One queued fetch. `longestMs` is its time limit. */
@@ -40,7 +40,7 @@ export async function fetchQueued(fetching: Fetching): Promise<Fetched> {
   const { app, lease, fetch, longestMs } = fetching
   const signal = AbortSignal.any([lease.signal, AbortSignal.timeout(longestMs)])
   try {
-    const follow = await findFollowAlone(app.db, fetch.repo)
+    const follow = await findFollowWithoutCounts(app.db, fetch.repo)
     const pulling = follow && bringsContent(follow.mode) ? await pullingOf(app, fetch.repo, signal) : undefined
     if (!follow || !pulling) {
       await endFetch(fetching)
@@ -56,7 +56,7 @@ export async function fetchQueued(fetching: Fetching): Promise<Fetched> {
     const slow = signal.aborted
     return {
       fetched: 0,
-      failed: await noteFailure(fetching, slow ? new NotWhole('fetching the image takes too long') : error),
+      failed: await noteFailure(fetching, slow ? new IncompleteContent('fetching the image takes too long') : error),
       slow,
     }
   }
@@ -93,7 +93,7 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
     await endFetch(fetching)
     return 1
   }
-  const isHopeless = error instanceof NotWhole && failures >= mostTries
+  const isHopeless = error instanceof IncompleteContent && failures >= mostTries
   const retryMs = isHopeless ? 24 * hourMs : Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
   await saveProgress(
     fetching,
@@ -105,21 +105,21 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
 }
 
 /** Error for content that cannot be fetched completely. The message has the reason. */
-class NotWhole extends Error {
-  override name = 'NotWhole'
+class IncompleteContent extends Error {
+  override name = 'IncompleteContent'
 }
 
 /** Error for an index that lacks wanted platforms. Everything else of the index was fetched. */
-class NoPlatform extends NotWhole {
+class NoPlatform extends IncompleteContent {
   override name = 'NoPlatform'
 }
 
-const unknown = (): NotWhole => new NotWhole('the upstream does not have all parts of the image')
+const unknown = (): IncompleteContent => new IncompleteContent('the upstream does not have all parts of the image')
 
 function problemOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.message
   if (error instanceof FollowEnded) return 'the repository is no longer a mirror'
-  if (error instanceof NotWhole) return error.message
+  if (error instanceof IncompleteContent) return error.message
   // The message has no numbers, since not everyone with access to the repository may see the quota of the organization.
   const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
   return isFull ? 'the quota of the organization is not enough for the whole image' : undefined
@@ -143,9 +143,9 @@ type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: 
  * itself.
  */
 async function fetchAll(bringing: Bringing, digest: string): Promise<void> {
-  let missing: NotWhole | undefined
+  let missing: IncompleteContent | undefined
   if (bringing.follow.mode === followModes.full) {
-    await fetchWhole(bringing, digest).catch((error: unknown) => {
+    await fetchComplete(bringing, digest).catch((error: unknown) => {
       if (!(error instanceof NoPlatform)) throw error
       missing = error
     })
@@ -153,21 +153,21 @@ async function fetchAll(bringing: Bringing, digest: string): Promise<void> {
   const { digests, lost } = await referrersOf(bringing, digest)
   const about = [...new Set(digests)]
   for (const one of about.slice(0, mostReferrers)) {
-    await fetchWhole(bringing, one).catch((error: unknown) => {
-      if (!(error instanceof NotWhole)) throw error
+    await fetchComplete(bringing, one).catch((error: unknown) => {
+      if (!(error instanceof IncompleteContent)) throw error
       missing = error
     })
   }
   await fetchReferrerTags(bringing, digest)
-  if (lost) missing ??= new NotWhole(lost.message)
+  if (lost) missing ??= new IncompleteContent(lost.message)
   if (about.length > mostReferrers)
-    missing ??= new NotWhole(`only ${mostReferrers} referrers of an image are fetched in advance`)
+    missing ??= new IncompleteContent(`only ${mostReferrers} referrers of an image are fetched in advance`)
   // If a referrer cannot be fetched, the other referrers are fetched anyway.
   if (missing) throw missing
 }
 
 /** Fetches a manifest, the manifests it lists, and their blobs. Skips content that is already stored. */
-async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
+async function fetchComplete({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
   const { app, repo } = pulling
   const wanted = new Set([root])
   let lacksPlatforms = false
@@ -198,8 +198,9 @@ async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): P
       if (!here.has(blob) && (await pullBlobThrough(pulling, blob)) === 'unknown') throw unknown()
     }
   }
-  if (overLimit !== '') throw new NotWhole(overLimit)
-  if (wanted.size >= mostListed) throw new NotWhole(`only ${mostListed} manifests of an index are fetched in advance`)
+  if (overLimit !== '') throw new IncompleteContent(overLimit)
+  if (wanted.size >= mostListed)
+    throw new IncompleteContent(`only ${mostListed} manifests of an index are fetched in advance`)
   if (lacksPlatforms) throw new NoPlatform('an index has no image for the configured platforms')
 }
 
@@ -218,7 +219,7 @@ async function referrersOf(
   digest: string,
 ): Promise<{ digests: readonly string[]; lost?: UpstreamError | undefined }> {
   const { app, repo } = pulling
-  const { upstream, path } = await askedBy(pulling, follow)
+  const { upstream, path } = await upstreamOf(pulling, follow)
   const options = { patienceMs, signal }
   const asked = { digest, most: mostReferrers }
   const told = await app.upstreams.referrers(upstream, path, asked, options).catch((error: unknown) => {
@@ -237,12 +238,12 @@ async function referrersOf(
 async function fetchReferrerTags(bringing: Bringing, digest: string): Promise<void> {
   const { pulling, follow, lease, signal } = bringing
   const { app, repo } = pulling
-  const { upstream, path } = await askedBy(pulling, follow)
+  const { upstream, path } = await upstreamOf(pulling, follow)
   for (const tag of tagsAbout(digest)) {
     const sent = app.clock().toISOString()
     const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal })
     if (!pointed || (await findTagNamed(app.db, repo.id, tag))?.digest === pointed.digest) continue
-    await fetchWhole(bringing, pointed.digest)
+    await fetchComplete(bringing, pointed.digest)
     const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }
     await recordMove({ app, tx: lease.tx, follow, path }, move).catch((error: unknown) => {
       // If a tag rule protects the tag from updates, the tag keeps its digest.

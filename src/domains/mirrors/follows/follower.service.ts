@@ -10,15 +10,15 @@ export function followerWork(app: App): Work {
   return { app, caller, cause: ownCause(app.clock, followerActor), log: app.log }
 }
 
-/** Runs `fly` once for concurrent callers with the same key. Later callers wait for the result of the first call. */
-export async function oneFlight<T>(
+/** Runs `run` once for concurrent callers with the same key. Later callers wait for the result of the first call. */
+export async function singleFlight<T>(
   flights: Map<string, Promise<unknown>>,
   key: string,
-  fly: () => Promise<T>,
+  run: () => Promise<T>,
 ): Promise<T> {
   const flying = flights.get(key) as Promise<T> | undefined
   if (flying) return flying
-  const flight = fly()
+  const flight = run()
   flights.set(key, flight)
   try {
     return await flight

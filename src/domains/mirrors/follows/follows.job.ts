@@ -12,9 +12,9 @@ const turnMs = 2_000
 const atOnce = 8
 const organizationsAtOnce = 1000
 
-export const followUpstreams = followUpstreamsInTurns(turnMs)
+export const followUpstreams = createFollowJob(turnMs)
 
-export function followUpstreamsInTurns(turnMs: number): Job {
+export function createFollowJob(turnMs: number): Job {
   return {
     name: 'registry.follows',
     everyMs,

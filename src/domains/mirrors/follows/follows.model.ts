@@ -79,7 +79,7 @@ export function newProgress(now: string): FollowProgress {
 }
 
 /** Adjusts the state to the present time: a mirror whose due time has passed is queued. */
-export function withStanding<T extends Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>>(
+export function withCurrentState<T extends Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>>(
   one: T,
   now: string,
 ): T {

@@ -38,7 +38,7 @@ import {
   toFollowResource,
   usualIntervalMs,
   usualStaleForMs,
-  withStanding,
+  withCurrentState,
 } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { forgetHistories } from './histories.store.ts'
@@ -61,7 +61,7 @@ export type FollowInput = {
 }
 
 export async function getFollow(call: Call, repo: string): Promise<FollowStatus> {
-  return withStanding(found(await store.findFollow(call.app.db, repo), followType, repo), call.now)
+  return withCurrentState(found(await store.findFollow(call.app.db, repo), followType, repo), call.now)
 }
 
 /** A page of the mirrors in a group and below it. */
@@ -71,14 +71,14 @@ export async function listFollows(call: Call, group: string, page: Page) {
   return toListed(
     call,
     page,
-    rows.map((row) => ({ ...withStanding(row, call.now), uid: row.repo })),
+    rows.map((row) => ({ ...withCurrentState(row, call.now), uid: row.repo })),
     await store.countFollowsBelow(db, group),
   )
 }
 
 /** Makes the repository a mirror, or changes the mirror. If only patterns or times change, its progress is kept. */
 export async function followRepo(call: Call, repo: string, input: FollowInput): Promise<FollowStatus> {
-  checkFollow(input, (await store.findFollowAlone(call.app.db, repo))?.tags)
+  checkFollow(input, (await store.findFollowWithoutCounts(call.app.db, repo))?.tags)
   const allows = await readAllowed(call, input)
   const { intervalMs = usualIntervalMs, staleForMs = usualStaleForMs, ...asked } = input
   const saved = await call.app.db.tx(async (tx) => {
@@ -117,7 +117,7 @@ export async function checkNow(call: Call, repo: string): Promise<FollowStatus> 
   const { follow, isDue } = await call.app.db.tx(async (tx) => {
     found(await store.findFollow(tx, repo), followType, repo)
     const isDue = await store.makeTagsDue(tx, repo, call.now, before)
-    return { follow: withStanding((await store.findFollow(tx, repo))!, call.now), isDue }
+    return { follow: withCurrentState((await store.findFollow(tx, repo))!, call.now), isDue }
   })
   if (isDue) call.app.follows.due.notify()
   return follow
@@ -135,7 +135,7 @@ export async function unfollowRepo(call: Call, repo: string): Promise<void> {
 
 /** Throws FAILED_PRECONDITION if the repository is a mirror, since its tags come from the upstream. */
 export async function requireOwnTags(reader: Reader, repo: string): Promise<void> {
-  if (await store.findFollowAlone(reader, repo)) throw createMirrorError(repo)
+  if (await store.findFollowWithoutCounts(reader, repo)) throw createMirrorError(repo)
 }
 
 function createMirrorError(repo: string) {

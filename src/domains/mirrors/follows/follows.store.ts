@@ -5,7 +5,13 @@ import { ident, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
-import { type Follow, type FollowedTag, type FollowProgress, type FollowStatus, withStanding } from './follows.model.ts'
+import {
+  type Follow,
+  type FollowedTag,
+  type FollowProgress,
+  type FollowStatus,
+  withCurrentState,
+} from './follows.model.ts'
 import { type SyncStatus, syncStates } from './sync-states.model.ts'
 
 type Row = Omit<FollowStatus, 'tags' | 'platforms'> & { tags: string; platforms: string }
@@ -39,7 +45,7 @@ export async function findFollow(reader: Reader, repo: string): Promise<FollowSt
 }
 
 /** Finds a mirror without counting its tags. Pulls do not need this number. */
-export async function findFollowAlone(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
+export async function findFollowWithoutCounts(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
   const row = await reader.get<Row>(sql`
     SELECT ${columns}, ${noCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
   return row && fromRow(row)
@@ -77,7 +83,7 @@ const stateColumns = sql`repo_uid AS repo, state, state_time AS "stateTime", due
 const statusAt =
   (now: string) =>
   (row: StateRow): SyncStatus => {
-    const { state, stateTime: since } = withStanding(row, now)
+    const { state, stateTime: since } = withCurrentState(row, now)
     return { repo: row.repo, state, since }
   }
 
@@ -163,7 +169,7 @@ export async function nextDueFollow(
 }
 
 /** Clears the check times of all mirrors of the upstream. Results of checks in progress become invalid. */
-export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<void> {
+export async function resetChecks(tx: Tx, upstream: string, now: string): Promise<void> {
   const followers = sql`(SELECT repo_uid FROM follows WHERE upstream_uid = ${upstream})`
   await tx.run(sql`UPDATE follow_tags SET checked_time = '', missed = 0 WHERE repo_uid IN ${followers}`)
   await tx.run(sql`DELETE FROM follow_histories WHERE repo_uid IN ${followers}`)

@@ -2,8 +2,8 @@
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job } from '#job.ts'
-import { askForOne } from './histories.service.ts'
-import { nextAsking, organizationsAsking } from './histories.store.ts'
+import { requestHistory } from './histories.service.ts'
+import { nextRequest, organizationsWithRequests } from './histories.store.ts'
 
 const everyMs = 10_000
 /** Longest turn of one organization. Then other organizations have their turn. */
@@ -11,17 +11,17 @@ const turnMs = 2_000
 const atOnce = 4
 const organizationsAtOnce = 1000
 
-export const askForHistories: Job = {
+export const requestHistories: Job = {
   name: 'registry.follows.histories',
   everyMs,
   runsOn: 'one node',
   wake: ({ follows }) => follows.histories,
   async run(app, lease) {
     const sum = { told: 0, failed: 0 }
-    const rests: Rests = new Map()
+    const rests: Pauses = new Map()
     while (lease.holds()) {
       const most = organizationsAtOnce + rests.size
-      const asking = await organizationsAsking(app.db, app.clock().toISOString(), most)
+      const asking = await organizationsWithRequests(app.db, app.clock().toISOString(), most)
       const waiting = asking.filter((one) => !restOf(rests, one)?.isServed)
       if (waiting.length === 0) break
       const serve = async () => {
@@ -40,10 +40,10 @@ export const askForHistories: Job = {
  * requests of the organization go to these upstreams.
  */
 type Rest = { until: number; upstreams: string[]; isServed: boolean }
-type Rests = Map<string, Rest>
-type Run = { app: App; lease: Lease; sum: { told: number; failed: number }; rests: Rests }
+type Pauses = Map<string, Rest>
+type Run = { app: App; lease: Lease; sum: { told: number; failed: number }; rests: Pauses }
 
-function restOf(rests: Rests, organization: string): Rest | undefined {
+function restOf(rests: Pauses, organization: string): Rest | undefined {
   const rest = rests.get(organization)
   if (rest && performance.now() < rest.until) return rest
   rests.delete(organization)
@@ -54,12 +54,12 @@ async function turnOf({ app, lease, sum, rests }: Run, organization: string): Pr
   const until = performance.now() + turnMs
   do {
     const rest = restOf(rests, organization)
-    const asking = await nextAsking(app.db, organization, app.clock().toISOString(), rest?.upstreams)
+    const asking = await nextRequest(app.db, organization, app.clock().toISOString(), rest?.upstreams)
     if (!asking) {
       if (rest) rest.isServed = true
       return
     }
-    const { told, failed, waitsFor } = await askForOne({ app, lease, asking })
+    const { told, failed, waitsFor } = await requestHistory({ app, lease, asking })
     sum.told += told
     sum.failed += failed
     if (waitsFor !== '') {

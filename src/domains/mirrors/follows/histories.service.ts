@@ -11,15 +11,15 @@ import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
 import type { HistoryApi, HistoryPage, ReportedMove } from '#lib/registries/registry-histories.ts'
 import { UpstreamError, type UpstreamReason } from '#lib/registries/upstream-error.ts'
 import { type FollowStatus, historyApis, maxReported, maxReportedOfTag } from './follows.model.ts'
-import { findFollowAlone } from './follows.store.ts'
+import { findFollowWithoutCounts } from './follows.store.ts'
 import * as store from './histories.store.ts'
 import { FollowEnded, requireFollow } from './upstream-moves.service.ts'
-import { askedFor } from './upstreams.service.ts'
+import { withPassword } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 export type HistoryWork = { app: App; lease: Lease; asking: store.QueuedHistoryRequest }
 /** Result of a request. `waitsFor` is the upstream whose rate limit was reached, or empty. */
-export type AskedOne = { told: number; failed: number; waitsFor: string }
+export type HistoryResult = { told: number; failed: number; waitsFor: string }
 
 const hourMs = 3_600_000
 const firstRetryMs = 60_000
@@ -39,9 +39,9 @@ const mostPages = 10
 const rowsAtOnce = 500
 
 /** Requests the history of one tag and schedules the next request. Throws only if the lease is lost or the database fails. */
-export async function askForOne(one: HistoryWork): Promise<AskedOne> {
+export async function requestHistory(one: HistoryWork): Promise<HistoryResult> {
   const { app, lease, asking } = one
-  const follow = await findFollowAlone(app.db, asking.repo)
+  const follow = await findFollowWithoutCounts(app.db, asking.repo)
   try {
     return follow ? await askOrFail(one, follow) : await end(one)
   } catch (error) {
@@ -50,10 +50,10 @@ export async function askForOne(one: HistoryWork): Promise<AskedOne> {
   }
 }
 
-const nothing: AskedOne = { told: 0, failed: 0, waitsFor: '' }
+const nothing: HistoryResult = { told: 0, failed: 0, waitsFor: '' }
 const write = { isolation: 'rowLocks', durability: 'later' } as const
 
-async function askOrFail(one: HistoryWork, follow: FollowStatus): Promise<AskedOne> {
+async function askOrFail(one: HistoryWork, follow: FollowStatus): Promise<HistoryResult> {
   try {
     const way = await wayOf(one.app, follow)
     return way ? await askFor(one, way) : await end(one)
@@ -63,8 +63,8 @@ async function askOrFail(one: HistoryWork, follow: FollowStatus): Promise<AskedO
   }
 }
 
-async function end({ lease, asking }: HistoryWork): Promise<AskedOne> {
-  await lease.tx((tx) => store.endAsking(tx, asking), write)
+async function end({ lease, asking }: HistoryWork): Promise<HistoryResult> {
+  await lease.tx((tx) => store.endRequest(tx, asking), write)
   return nothing
 }
 
@@ -85,13 +85,13 @@ async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
   const row = await findRepoRow(app.db, { uid: follow.repo })
   const known = await findUpstream(app.db, follow.upstream)
   if (!row || !known) return undefined
-  const { upstream, path } = await askedFor(app, known, follow.path)
+  const { upstream, path } = await withPassword(app, known, follow.path)
   const teller = { ledger: row.ledger, upstream: follow.upstream, origin: upstream.origin, path }
   // History is not urgent, so it uses only requests that the rate limit has to spare.
   return { follow, upstream: { ...upstream, spare: true }, path, teller }
 }
 
-async function askFor(one: HistoryWork, way: Way): Promise<AskedOne> {
+async function askFor(one: HistoryWork, way: Way): Promise<HistoryResult> {
   const { app, lease, asking } = one
   const { follow, teller } = way
   const last = await told.findLastReported(app.db, teller, asking.tag)
@@ -120,9 +120,9 @@ async function askFor(one: HistoryWork, way: Way): Promise<AskedOne> {
     if (follow.historyApi !== api) {
       await store.noteHistoryApi(tx, asking.repo, { api, due: '', problem: '' })
     }
-    if (isFull) await store.noteAsking(tx, asking, rest(app, asking, tooMuch))
-    else if (isAll) await store.endAsking(tx, asking)
-    else await store.noteAsking(tx, asking, { failures: 0, problem: '', dueTime: isoOf(app) })
+    if (isFull) await store.noteRequest(tx, asking, rest(app, asking, tooMuch))
+    else if (isAll) await store.endRequest(tx, asking)
+    else await store.noteRequest(tx, asking, { failures: 0, problem: '', dueTime: isoOf(app) })
   })
   return { told: sum, failed: 0, waitsFor: waits ? follow.upstream : '' }
 }
@@ -211,7 +211,7 @@ async function allOfDraft(one: HistoryWork, way: Way, first: HistoryPage, after:
 const isWait = (error: unknown): boolean =>
   error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')
 
-async function noteFailure(one: HistoryWork, follow: FollowStatus, error: unknown): Promise<AskedOne> {
+async function noteFailure(one: HistoryWork, follow: FollowStatus, error: unknown): Promise<HistoryResult> {
   const { app, asking } = one
   if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
   const isTheirs = error instanceof UpstreamError
@@ -229,9 +229,9 @@ async function noteFailure(one: HistoryWork, follow: FollowStatus, error: unknow
   const dueTime = later(app, Math.max(waitMs, rests ? restMs : retryMs))
   await note(one, follow, async (tx) => {
     if (isNone) return store.noteHistoryApi(tx, asking.repo, restUntil(app, historyApis.none, message))
-    await store.noteAsking(tx, asking, { failures, problem: message, dueTime })
+    await store.noteRequest(tx, asking, { failures, problem: message, dueTime })
     const triesAll = isUnknown && isPassing && (await store.failuresOf(tx, asking.repo)) >= mostTries
-    if (triesAll) await store.delayAskings(tx, asking.repo, later(app, restMs))
+    if (triesAll) await store.delayRequests(tx, asking.repo, later(app, restMs))
   })
   return { ...nothing, failed: 1 }
 }

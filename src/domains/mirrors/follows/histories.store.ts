@@ -31,12 +31,12 @@ export async function forgetHistories(tx: Tx, repo: string): Promise<void> {
 }
 
 /** Organizations with due requests. The organization with the longest wait comes first. */
-export async function organizationsAsking(reader: Reader, now: string, most: number): Promise<string[]> {
+export async function organizationsWithRequests(reader: Reader, now: string, most: number): Promise<string[]> {
   return organizationsIn(reader, sql`follow_histories`, now, most)
 }
 
 /** Request of the organization that has been due for the longest time. Requests to upstreams in `resting` are left out. */
-export async function nextAsking(
+export async function nextRequest(
   reader: Reader,
   organization: string,
   now: string,
@@ -56,11 +56,11 @@ export async function nextAsking(
 const asRead = ({ repo, tag, dueTime }: QueuedHistoryRequest): Sql =>
   sql`repo_uid = ${repo} AND tag = ${tag} AND due_time = ${dueTime}`
 
-export async function endAsking(tx: Tx, asking: QueuedHistoryRequest): Promise<void> {
+export async function endRequest(tx: Tx, asking: QueuedHistoryRequest): Promise<void> {
   await tx.run(sql`DELETE FROM follow_histories WHERE ${asRead(asking)}`)
 }
 
-export async function noteAsking(
+export async function noteRequest(
   tx: Tx,
   asking: QueuedHistoryRequest,
   { failures, problem, dueTime }: { failures: number; problem: string; dueTime: string },
@@ -78,7 +78,7 @@ export async function failuresOf(reader: Reader, repo: string): Promise<number> 
 }
 
 /** Delays all queued requests of the repository to this time. */
-export async function delayAskings(tx: Tx, repo: string, dueTime: string): Promise<void> {
+export async function delayRequests(tx: Tx, repo: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE follow_histories SET failures = failures + 1, due_time = ${dueTime} WHERE repo_uid = ${repo}`)
 }

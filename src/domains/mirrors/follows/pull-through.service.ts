@@ -24,12 +24,12 @@ import { algorithmOf } from '#lib/digest.ts'
 import type { Upstream as Asked, TakeBlob } from '#lib/registries/registry-client.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { noteProblem, queueFetch } from './fetches.store.ts'
-import { followerWork, oneFlight } from './follower.service.ts'
+import { followerWork, singleFlight } from './follower.service.ts'
 import { bringsContent, type FollowStatus, freshMs, maxFollowedTags } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { namedTags, tagMatcher } from './tag-patterns.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
-import { askedFor } from './upstreams.service.ts'
+import { withPassword } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 /**
@@ -59,10 +59,10 @@ const maxQueued = 20
  * Checks the digest of a tag at the upstream and fetches its manifest. Returns a warning if the check failed, but the stored
  * digest may be served. Throws UpstreamError if the stored digest may not be served.
  */
-export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
+export async function refreshTag(pulling: Pulling, tag: string): Promise<string | undefined> {
   const { app, repo } = pulling
   const follow = await followOnDemand(pulling)
-  if (!follow || !((await asksFor(follow, tag)) || (await isAboutSomething(pulling, tag)))) return undefined
+  if (!follow || !((await isMirrored(follow, tag)) || (await isAboutSomething(pulling, tag)))) return undefined
   const here = await findTagNamed(app.db, repo.id, tag)
   const looked = await store.findFollowedTag(app.db, repo.uid, tag)
   const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
@@ -77,7 +77,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
     return because || undefined
   }
   try {
-    const seen = await inFlight(pulling, `tag ${key}`, () => lookAt(pulling, follow, tag))
+    const seen = await shareFetch(pulling, `tag ${key}`, () => checkTag(pulling, follow, tag))
     return seen === 'gone'
       ? stayQuiet(here ? 'the upstream does not have this tag any more, so the copy here is served' : '')
       : undefined
@@ -98,7 +98,7 @@ export async function pullManifestThrough(pulling: Pulling, digest: string): Pro
   if (await hasManifest(app.db, repo.id, digest)) return true
   const follow = await followOnDemand(pulling)
   if (!follow) return false
-  return inFlight(pulling, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
+  return shareFetch(pulling, `manifest ${repo.uid} ${digest}`, () => fetchManifest(pulling, follow, digest))
 }
 
 /**
@@ -115,8 +115,8 @@ export async function pullBlobThrough(
   const follow = await followOnDemand(pulling)
   if (!follow) return 'unknown'
   let sent = false
-  const isThere = await inFlight(pulling, `blob ${repo.uid} ${digest}`, async () => {
-    const asked = await askedBy(pulling, follow)
+  const isThere = await shareFetch(pulling, `blob ${repo.uid} ${digest}`, async () => {
+    const asked = await upstreamOf(pulling, follow)
     const take: TakeBlob<boolean> = async (chunks, size) => {
       if (tee && size !== undefined) tee.begin(size)
       return storeBlob(pulling, digest, chunks, { size, tee: size === undefined ? undefined : tee })
@@ -136,7 +136,7 @@ export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<numb
   const { app, repo } = pulling
   const follow = await followOnDemand(pulling)
   if (!follow) return undefined
-  const { upstream, path } = await askedBy(pulling, follow)
+  const { upstream, path } = await upstreamOf(pulling, follow)
   const size = await app.upstreams.blobSize(upstream, path, digest, { timeoutMs: lookMs, patienceMs: lookMs })
   if (size === 'none') return undefined
   if (size !== 'unknown') return size
@@ -145,11 +145,11 @@ export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<numb
 }
 
 async function followOnDemand({ app, repo }: Pulling): Promise<FollowStatus | undefined> {
-  const follow = await store.findFollowAlone(app.db, repo.uid)
+  const follow = await store.findFollowWithoutCounts(app.db, repo.uid)
   return follow && bringsContent(follow.mode) ? follow : undefined
 }
 
-async function asksFor({ tags }: FollowStatus, tag: string): Promise<boolean> {
+async function isMirrored({ tags }: FollowStatus, tag: string): Promise<boolean> {
   return namedTags(tags).includes(tag) || (await tagMatcher(tags)?.(tag)) === true
 }
 
@@ -159,27 +159,27 @@ async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<bo
   return about !== undefined && hasManifest(app.db, repo.id, about.digest)
 }
 
-export async function askedBy(
+export async function upstreamOf(
   { app, beforehand }: Pulling,
   follow: FollowStatus,
 ): Promise<{ upstream: Asked; path: string }> {
   const upstream = await findUpstream(app.db, follow.upstream)
   if (!upstream) throw new FollowEnded('the upstream was deleted')
-  const asked = await askedFor(app, upstream, follow.path)
+  const asked = await withPassword(app, upstream, follow.path)
   return beforehand ? { ...asked, upstream: { ...asked.upstream, spare: true } } : asked
 }
 
 const contentOptions = ({ beforehand }: Pulling) => ({ patienceMs, ...(beforehand && { signal: beforehand }) })
 
 /** Shares a fetch between concurrent pulls. A prefetch can be canceled, so it has its own key and no pull waits for it. */
-function inFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
-  return oneFlight(app.follows.flights, beforehand ? `beforehand ${what}` : what, fly)
+function shareFetch<T>({ app, beforehand }: Pulling, what: string, run: () => Promise<T>): Promise<T> {
+  return singleFlight(app.follows.flights, beforehand ? `beforehand ${what}` : what, run)
 }
 
 /** Checks one tag at the upstream. Returns `gone` if the upstream does not have it. */
-async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<'seen' | 'gone'> {
+async function checkTag(pulling: Pulling, follow: FollowStatus, tag: string): Promise<'seen' | 'gone'> {
   const { app, repo } = pulling
-  const { upstream, path } = await askedBy(pulling, follow)
+  const { upstream, path } = await upstreamOf(pulling, follow)
   const sent = app.clock().toISOString()
   const seen = await app.upstreams.head(upstream, path, tag, { timeoutMs: lookMs, patienceMs: lookMs })
   const here = (await findTagNamed(app.db, repo.id, tag))?.digest ?? ''
@@ -214,7 +214,7 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
 
 async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: string): Promise<boolean> {
   const { app, repo, origin } = pulling
-  const { upstream, path } = await askedBy(pulling, follow)
+  const { upstream, path } = await upstreamOf(pulling, follow)
   const fetched = await app.upstreams.manifest(upstream, path, digest, contentOptions(pulling))
   if (!fetched) return false
   const { content } = fetched
@@ -230,7 +230,7 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
     sparse: true,
   })
   if (result !== 'stored') throw new UpstreamError('malformed')
-  await queueIfWhole(pulling, digest, document)
+  await queueIfComplete(pulling, digest, document)
   if (follow.mode === followModes.onDemand) await queueReferrers(pulling, document.subject, digest)
   return true
 }
@@ -244,15 +244,19 @@ async function queueReferrers({ app, repo }: Pulling, subject: string, digest: s
 }
 
 /** Queues images for reading, as a push does. Images with missing blobs are left out. */
-async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): Promise<void> {
+async function queueComplete({ app, repo }: Pulling, digests: readonly string[]): Promise<void> {
   for (const digest of digests) {
     const manifest = await findManifest(app.db, repo.id, digest)
     if (!manifest) continue
-    await queueIfWhole({ app, repo }, digest, readManifest(manifest.content, manifest.mediaType))
+    await queueIfComplete({ app, repo }, digest, readManifest(manifest.content, manifest.mediaType))
   }
 }
 
-async function queueIfWhole({ app, repo }: Pick<Pulling, 'app' | 'repo'>, digest: string, document: ManifestDocument) {
+async function queueIfComplete(
+  { app, repo }: Pick<Pulling, 'app' | 'repo'>,
+  digest: string,
+  document: ManifestDocument,
+) {
   const here = await findRepoBlobs(app.db, repo.id, document.blobs)
   if (here.length < document.blobs.length) return
   const now = app.clock().toISOString()
@@ -322,7 +326,7 @@ async function storeBlob(
     isBegun = false
     const kept = await keepBlob(work, atRepo(app.db, repo), { digest, size, part, meter }, origin)
     if (!kept) throw new FollowEnded('the repository was deleted')
-    await queueWhole({ app, repo, origin }, await manifestsWithBlob(app.db, repo.id, digest, maxQueued))
+    await queueComplete({ app, repo, origin }, await manifestsWithBlob(app.db, repo.id, digest, maxQueued))
   } catch (error) {
     if (isBegun) await part.discard()
     throw error

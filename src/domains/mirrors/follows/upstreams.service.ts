@@ -11,7 +11,7 @@ import type { Listed } from '#lib/lists/paging.ts'
 import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
-import { beginAnew, countByUpstream } from './follows.store.ts'
+import { countByUpstream, resetChecks } from './follows.store.ts'
 import { matchesNames, pathLimits, patternProblems } from './tag-patterns.ts'
 import {
   maxAllowed,
@@ -90,7 +90,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     const sealed = password === undefined ? await store.encryptedPasswordOf(tx, uid) : seal(call, password)
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw createNameTaken(after.name)
     // Checks at the former address say nothing about the new address.
-    if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
+    if (before.url !== after.url || before.prefix !== after.prefix) await resetChecks(tx, uid, call.now)
     const event = { subject: uid, resource: toUpstreamResource(after) }
     await emit(tx, call, 'control.registry.upstream.updated', event)
     return after
@@ -115,7 +115,7 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
 }
 
 /** Upstream with its password, and the full path, for the registry client. Throws if the upstream no longer allows the path. */
-export async function askedFor(
+export async function withPassword(
   app: Pick<App, 'db' | 'cipher'>,
   upstream: Upstream,
   path: string,

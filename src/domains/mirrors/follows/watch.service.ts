@@ -24,7 +24,7 @@ import { queueHistories } from './histories.store.ts'
 import { syncStates } from './sync-states.model.ts'
 import { type MatchTag, namedTags, storedPatternProblem, tagLimits, tagMatcher } from './tag-patterns.ts'
 import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service.ts'
-import { askedFor } from './upstreams.service.ts'
+import { withPassword } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 /** A tag list that was read in part. `left` has the remaining pages, and `unmatched` has the rest of the last page. */
@@ -71,7 +71,7 @@ export async function checkUpstream(looking: UpstreamCheck): Promise<UpstreamChe
     const upstream = await findUpstream(app.db, follow.upstream)
     if (!repo || !upstream) return looked
     await lease.tx((tx) => store.recordCheckStart(tx, follow, isoOf(app)), write)
-    const asking = { ...looking, repo, ...(await askedFor(app, upstream, follow.path)) }
+    const asking = { ...looking, repo, ...(await withPassword(app, upstream, follow.path)) }
     const isListDue = follow.listDue <= isoOf(app)
     const unlisted = isListDue ? await startRound(asking, progress).then(() => undefined, ofOne) : undefined
     if (unlisted) progress.listDue = later(isoOf(app), retryMs(follow.failures + 1))
@@ -143,10 +143,10 @@ async function saveTurn(
   await lease.tx((tx) => store.noteFollowProgress(tx, follow, patch), write)
 }
 
-type Asking = UpstreamCheck & { repo: RepoRow; upstream: Asked; path: string }
+type TagCheck = UpstreamCheck & { repo: RepoRow; upstream: Asked; path: string }
 
 /** Updates the set of watched tags from the tag list of the upstream. */
-async function startRound(asking: Asking, progress: FollowProgress): Promise<void> {
+async function startRound(asking: TagCheck, progress: FollowProgress): Promise<void> {
   const { app, lease, follow } = asking
   const now = isoOf(app)
   if (follow.mode === followModes.onDemand) {
@@ -192,7 +192,7 @@ async function startRound(asking: Asking, progress: FollowProgress): Promise<voi
  * Reads pages of the tag list until the turn is over, and matches at least one tag. Returns undefined if tags are left for the
  * next turn.
  */
-async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | undefined> {
+async function listedTags(asking: TagCheck, matches: MatchTag): Promise<Listing | undefined> {
   const { lease, follow, listings, turnIsOver } = asking
   const listing = listingOf(asking)
   listings.delete(follow.repo)
@@ -223,7 +223,7 @@ async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | 
 }
 
 /** The unfinished list of the mirror. Starts a new list if there is none, or if the configuration has changed. */
-function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Listing {
+function listingOf({ app, lease, upstream, path, follow, listings }: TagCheck): Listing {
   const begun = listings.get(follow.repo)
   if (begun?.of.updateTime === follow.updateTime) return begun
   const pages = app.upstreams.tags(upstream, path, maxListedTags, { signal: lease.signal })
@@ -241,7 +241,7 @@ function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Li
  * Checks tags until the turn is over. Returns the last failure. A failed tag is postponed. If a failure concerns all tags, the
  * turn ends.
  */
-async function checkTags(asking: Asking, looked: UpstreamCheckResult): Promise<UpstreamError | undefined> {
+async function checkTags(asking: TagCheck, looked: UpstreamCheckResult): Promise<UpstreamError | undefined> {
   const { app, lease, follow, turnIsOver } = asking
   let failure: UpstreamError | undefined
   while (lease.holds()) {
@@ -286,18 +286,18 @@ async function checkTags(asking: Asking, looked: UpstreamCheckResult): Promise<U
 }
 
 /** Checks one tag. Returns the number of assignments, or the error of the check or of its record. */
-async function checkTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
+async function checkTag(asking: TagCheck, tag: FollowedTag, before: string, sent: string) {
   try {
     const seen = await headOf(asking, tag.tag)
     if (seen && seen.digest === before) return 'same'
-    return await noteSeen(asking, tag, before, seen, sent)
+    return await noteDigest(asking, tag, before, seen, sent)
   } catch (error) {
     if (error instanceof UpstreamError) return error
     throw error
   }
 }
 
-async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: string): Promise<Pointed> {
+async function headOf({ app, lease, upstream, path, turnIsOver }: TagCheck, tag: string): Promise<Pointed> {
   for (;;) {
     try {
       return await app.upstreams.head(upstream, path, tag, { signal: lease.signal })
@@ -310,7 +310,7 @@ async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: s
 }
 
 /** Delays the next check of a failed tag. Returns true if checks of all other tags would fail too. */
-async function postpone({ app, lease, follow }: Asking, { tag, missed }: FollowedTag, failure: UpstreamError) {
+async function postpone({ app, lease, follow }: TagCheck, { tag, missed }: FollowedTag, failure: UpstreamError) {
   const { reason } = failure
   if (reason === 'paced' || reason === 'paused') return true
   // The tag is due after the others, so that a tag that always fails does not block them.
@@ -320,8 +320,8 @@ async function postpone({ app, lease, follow }: Asking, { tag, missed }: Followe
 }
 
 /** Records a digest that differs from our tag history. Returns the number of changed tags. */
-async function noteSeen(
-  asking: Asking,
+async function noteDigest(
+  asking: TagCheck,
   { tag, checkedTime, missed }: FollowedTag,
   before: string,
   seen: Pointed,

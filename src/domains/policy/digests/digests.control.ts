@@ -6,7 +6,7 @@ import { readPage } from '#lib/lists/paging.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { noEnd } from '../retention/retention.model.ts'
 import { digestFields, type ReferrerRow } from './digests.model.ts'
-import { listReferrers, listUnpulled, pullsOf, readWanted, type Unpulled } from './digests.service.ts'
+import { listReferrers, listUnpulled, pullsOf, readUnpulledQuery, type Unpulled } from './digests.service.ts'
 
 const rules = { fields: digestFields, defaultOrder: 'digest' }
 
@@ -34,7 +34,7 @@ export const digests: Handlers<typeof DigestsService> = {
 
   async listUnpulledDigests(call, request) {
     const { repoUid } = request
-    const wanted = readWanted(request)
+    const wanted = readUnpulledQuery(request)
     const page = readPage(call, request, rules, [repoUid, wanted.days, ...wanted.except])
     const listed = await listUnpulled(call, repoUid, page, wanted)
     const response = 'pinfold.control.registry.v1.ListUnpulledDigestsResponse'

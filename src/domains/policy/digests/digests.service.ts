@@ -12,7 +12,7 @@ import { digestPattern, isDigest } from '#lib/digest.ts'
 import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts'
 import { type Listed, listedUpTo, type Page, toListed } from '#lib/lists/paging.ts'
 import { isUid } from '#lib/uid.ts'
-import { keptOf, RetentionSearch, undecided } from '../retention/kept.service.ts'
+import { protectionOf, RetentionSearch, undecided } from '../retention/protection.service.ts'
 import type { Kept } from '../retention/retention.model.ts'
 import { factsOf } from '../retention/retention-locks.store.ts'
 import {
@@ -106,7 +106,7 @@ export type Unpulled = store.UnpulledRow & {
 }
 
 /** Throws INVALID_ARGUMENT for an invalid number of days or invalid identities. */
-export function readWanted({ days, except }: { days: number; except: readonly string[] }): {
+export function readUnpulledQuery({ days, except }: { days: number; except: readonly string[] }): {
   days: number
   except: readonly string[]
 } {
@@ -127,7 +127,7 @@ export async function listUnpulled(
   call: Call,
   repoUid: string,
   page: Page,
-  { days, except }: ReturnType<typeof readWanted>,
+  { days, except }: ReturnType<typeof readUnpulledQuery>,
 ): Promise<Listed<Unpulled, number | undefined>> {
   const { db } = call.app
   const repo = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
@@ -150,7 +150,7 @@ export async function listUnpulled(
       lastPull: last && { ...last, caller: mayName ? last.caller : '', callerName: '' },
       lastCheck: await store.lastCheck(db, repo.id, row.digest),
       partOf: await partOf(look, row, tags),
-      kept: look.isOver ? undecided(row.digest) : await keptOf(look, row.digest),
+      kept: look.isOver ? undecided(row.digest) : await protectionOf(look, row.digest),
     })
   }
   if (mayName) await name(call, items)
@@ -169,7 +169,7 @@ function totalIn({ uid }: NonNullable<Page['after']>): number | undefined {
 }
 
 /** Total of the list. Returns undefined if the repository has too many manifests to count. */
-async function countAll(db: Reader, repo: number, asked: store.AskedUnpulled): Promise<number | undefined> {
+async function countAll(db: Reader, repo: number, asked: store.UnpulledQuery): Promise<number | undefined> {
   const isLarge = (await store.endOfWindow(db, repo, asked, mostCounted + 1)) !== undefined
   return isLarge ? undefined : store.countUnpulled(db, repo, asked)
 }

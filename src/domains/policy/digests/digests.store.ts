@@ -71,13 +71,13 @@ export async function endOfWindow(reader: Reader, repo: number, range: Range, mo
   return row?.digest
 }
 
-export type AskedUnpulled = Range & { upTo: string | undefined; since: string; except: readonly string[] }
+export type UnpulledQuery = Range & { upTo: string | undefined; since: string; except: readonly string[] }
 
 /** Manifests in a range of digests. They were pushed before `since` and have not been pulled after it. */
 export async function unpulledIn(
   reader: Reader,
   repo: number,
-  asked: AskedUnpulled,
+  asked: UnpulledQuery,
   { skip, most }: { skip: number; most: number },
 ): Promise<UnpulledRow[]> {
   return reader.all<UnpulledRow>(sql`
@@ -85,11 +85,11 @@ export async function unpulledIn(
      WHERE ${isUnpulled(repo, asked)} ORDER BY ${inOrder(asked)} LIMIT ${most} OFFSET ${skip}`)
 }
 
-export async function countUnpulled(reader: Reader, repo: number, asked: AskedUnpulled): Promise<number> {
+export async function countUnpulled(reader: Reader, repo: number, asked: UnpulledQuery): Promise<number> {
   return countRows(reader, sql`FROM manifests m WHERE ${isUnpulled(repo, asked)}`)
 }
 
-function isUnpulled(repo: number, { upTo, since, except, ...range }: AskedUnpulled): Sql {
+function isUnpulled(repo: number, { upTo, since, except, ...range }: UnpulledQuery): Sql {
   const end = upTo === undefined ? sql`1 = 1` : range.desc ? sql`m.digest >= ${upTo}` : sql`m.digest <= ${upTo}`
   return sql`
     m.repo_id = ${repo} AND ${past(range)} AND ${end} AND m.create_time <= ${since}

@@ -2,7 +2,7 @@
 import { exceptionKind } from '#domains/rules/exceptions.service.ts'
 import { createRuleCache, type RuleSource } from '#domains/rules/rule-cache.service.ts'
 import type { RuleKind } from '#domains/rules/rules.service.ts'
-import { createAged } from '#lib/caches/brief-cache.ts'
+import { createSharedResults } from '#lib/caches/short-lived-cache.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { type Patch, snakeCase, violationsOf } from '#lib/fields.ts'
 import {
@@ -112,6 +112,6 @@ export function createGateCache(source: RuleSource): GateCache {
   const tables = { rules: gateTable, exceptions: gateExceptionTable }
   return {
     ...createRuleCache(source, tables, { most: mostGates, isOn: ({ mode }) => mode !== 'OFF' }),
-    verdict: createAged<Verdict>(source.monotonic, verdicts).of,
+    verdict: createSharedResults<Verdict>(source.monotonic, verdicts).of,
   }
 }

@@ -27,7 +27,7 @@ export async function checkPolicies(
   repoUid: string,
   asked: { tag: string; digest: string },
 ): Promise<Checked> {
-  checkAsked(asked)
+  checkRequest(asked)
   const { db } = call.app
   const row = found(await findRepoByUid(db, repoUid), 'registry.pinfold.dev/Repo', repoUid)
   const repo = await toRepoRef(db, row)
@@ -56,7 +56,7 @@ function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage
   return pending ? coverage.summary : withCoverage(reason, coverage)
 }
 
-function checkAsked({ tag, digest }: { tag: string; digest: string }): void {
+function checkRequest({ tag, digest }: { tag: string; digest: string }): void {
   if (tag === '' && digest === '') throw invalid({ field: 'digest', description: 'is required, unless `tag` is set' })
   if (tag !== '' && digest !== '') throw invalid({ field: 'tag', description: 'cannot be combined with `digest`' })
   if (tag !== '' && !isTagName(tag)) throw invalid({ field: 'tag', description: 'is not a valid tag' })

@@ -21,7 +21,7 @@ import { type PullRule, strictest } from './pull-rules.model.ts'
 export type Asked = { question: Question; rule: PullRule | undefined }
 
 /** Combines a view with the strictest cooldown policy for the tag. Policies apply only to requests for the present. */
-export function askedOf(question: Question, bound: Bound | undefined, tag: string): Asked {
+export function withCooldown(question: Question, bound: Bound | undefined, tag: string): Asked {
   const rule = bound && strictest(bound.enforced, tag)
   if (!rule || !question.isNow) return { question, rule }
   const { age } = question
@@ -68,7 +68,7 @@ export async function answerTag(work: Work, repo: RepoRef, tag: string, viewed: 
   const bound = await boundBy(work, repo)
   const isPlain = !bound && viewed.isNow && !viewed.age
   if (isPlain) return { question: viewed, pulled: await pullTag(work, repo, tag) }
-  const asked = askedOf(viewed, bound, tag)
+  const asked = withCooldown(viewed, bound, tag)
   const passing = bound && new Passing(work, repo, bound.enforced, bound.accepted)
   const statement = await pullStatement(work, repo, tag, asked, passing)
   const answer = statement ? { ...asked, pulled: statement } : await pullAged(work, repo, tag, asked, passing)
@@ -105,7 +105,7 @@ export type Explained = Explanation & {
 }
 
 /** Explains to which digest a pull of the tag resolves, without pulling it. */
-export async function explainAsked(
+export async function explainTag(
   work: Work,
   repo: RepoRef,
   tag: string,
@@ -113,7 +113,7 @@ export async function explainAsked(
   bound: Bound | undefined,
 ): Promise<Explained> {
   const { db } = work.app
-  const asked = askedOf(viewed, bound, tag)
+  const asked = withCooldown(viewed, bound, tag)
   const passing = bound && new Passing(work, repo, bound.enforced, bound.accepted)
   const isOfNow = (await pullStatement(work, repo, tag, asked, passing)) !== undefined
   const question = isOfNow ? { until: work.cause.now, isNow: true, age: undefined } : asked.question

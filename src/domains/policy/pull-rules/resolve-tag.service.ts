@@ -7,11 +7,11 @@ import { tagFields } from '#domains/registry/tags/tags.model.ts'
 import { type FieldViolation, found, invalid, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../views/views.model.ts'
-import { type Explained, explainAsked } from './asked-tags.service.ts'
+import { type Explained, explainTag } from './asked-tags.service.ts'
 import { type Bound, boundAs, boundByRule } from './bound-pulls.service.ts'
 
 /** Parameters of a request. An empty age, hold or uid means that the request has none. */
-export type AskedOfTag = {
+export type ResolveRequest = {
   tag: string
   at: string | undefined
   minAge: string
@@ -26,7 +26,7 @@ const settingsUpdate = [capabilityNumber('registry.settings.update')]
  * Resolves a tag and explains why newer assignments are not served. Throws INVALID_ARGUMENT for invalid parameters, NOT_FOUND if
  * the repository does not exist, and PERMISSION_DENIED for policies of other identities.
  */
-export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag): Promise<Explained> {
+export async function resolveFor(call: Call, repoUid: string, asked: ResolveRequest): Promise<Explained> {
   const { tag, at, identityUid, pullRuleUid } = asked
   const [age, hold] = [readSpan('min_age', asked.minAge, maxAge), readSpan('hold', asked.hold, maxHold)]
   const problems: FieldViolation[] = [...age.problems, ...hold.problems]
@@ -47,13 +47,13 @@ export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag)
     age.ms === undefined ? undefined : { ms: age.ms, hold: hold.ms ?? defaultHold, countFrom: 'tag' as const }
   const bound = await boundFor(call, repo, asked)
   const question = { until: at ?? call.now, isNow: at === undefined, age: span }
-  return explainAsked(call, repo, tag, question, bound)
+  return explainTag(call, repo, tag, question, bound)
 }
 
 async function boundFor(
   call: Call,
   repo: RepoRef,
-  { identityUid, pullRuleUid }: AskedOfTag,
+  { identityUid, pullRuleUid }: ResolveRequest,
 ): Promise<Bound | undefined> {
   if (identityUid !== '') return boundAs(call, repo, identityUid)
   if (pullRuleUid === '') return undefined

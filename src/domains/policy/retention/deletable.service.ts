@@ -2,8 +2,8 @@
 // by an index, and referrers such as signatures, are kept as long as their parent.
 import { linkedFrom, storedManifests } from '#domains/registry/manifests/manifests.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
-import type { RetentionSearch } from './kept.service.ts'
 import { type DeletionDecision, deletionReasons } from './plans.model.ts'
+import type { RetentionSearch } from './protection.service.ts'
 import { type Dated, latestOf, mostMoves, type TagAssignment, untaggedUntil, untilAfter } from './retention.model.ts'
 import * as store from './retention-locks.store.ts'
 
@@ -73,12 +73,12 @@ export class DeletionDecisions {
     const kept = await look.alone(digest)
     if (kept?.by === 'UNDECIDED') this.undecided.add(digest)
     if (kept) return 'kept'
-    const stays = await look.stays(digest)
-    if (stays.length >= mostMoves) {
+    const assignments = await look.assignments(digest)
+    if (assignments.length >= mostMoves) {
       this.undecided.add(digest)
       return 'kept'
     }
-    return stays.length === 0 ? this.#untagged(digest) : this.#left(stays)
+    return assignments.length === 0 ? this.#untagged(digest) : this.#left(assignments)
   }
 
   async #untagged(digest: string): Promise<Own | 'kept' | 'silent'> {
@@ -90,11 +90,11 @@ export class DeletionDecisions {
   }
 
   /** The manifest is kept unless each tag that it has had is covered by a rule with `keep_days_after` or `keep_last`. */
-  #left(stays: readonly TagAssignment[]): Own | 'kept' {
+  #left(assignments: readonly TagAssignment[]): Own | 'kept' {
     const { rules } = this.look
     const dates: Dated[] = []
     let notLast = ''
-    for (const { tag, left } of stays) {
+    for (const { tag, left } of assignments) {
       const about = rules.filter(({ says, isAbout }) => (says.keepDaysAfter > 0 || says.keepLast > 0) && isAbout(tag))
       if (about.length === 0) return 'kept'
       dates.push(...about.map((rule) => ({ until: untilAfter(rule, left), rule: rule.uid })))

@@ -1,6 +1,6 @@
 import { countRows } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
-import { madeList } from '#db/made-below.ts'
+import { scopeList } from '#db/scope-lists.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { type Outcome, outcomes, type Plan, type PlannedDeletion, planStates } from './plans.model.ts'
@@ -36,7 +36,7 @@ export async function findPlan(reader: Reader, uid: string): Promise<Plan | unde
   return reader.get<Plan>(sql`SELECT ${columns} FROM retention_plans t WHERE t.uid = ${uid}`)
 }
 
-export const planList = madeList(
+export const planList = scopeList(
   { table: 'retention_plans', columns },
   (row: Plan) => row,
   () => [],

@@ -8,7 +8,7 @@ import { type AssignmentCause, actorOf, subjectOfTag, type TagRepo } from '#doma
 import { namesWith, tagNames } from '#domains/registry/tags/tags.store.ts'
 import { AppError, failedPrecondition } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
-import { heldIn, heldOf, isHeld, keptIn, keptOf, RetentionSearch } from './kept.service.ts'
+import { holdCovers, holdIn, holdOn, protectionIn, protectionOf, RetentionSearch } from './protection.service.ts'
 import {
   type ContentRules,
   contentRulesAt,
@@ -36,7 +36,7 @@ async function contentRulesOf({ app }: By, reader: Reader, repo: string): Promis
 }
 
 /** Stores the retention date of a digest that a tag no longer points to. */
-export async function lockDigestLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt): Promise<void> {
+export async function lockUnassignedDigest(tx: Tx, by: By, repo: TagRepo, left: TagAt): Promise<void> {
   const rules = enforced(await contentRulesOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
   const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
   if (latest) await store.extendLock(tx, repo.id, left.digest, latest)
@@ -46,16 +46,16 @@ export async function lockDigestLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt)
  * Stores retention dates when a tag is assigned to a digest. Times of a tag always increase, so the time of the assignment can be
  * in the future. The date for such an assignment is stored now, because a rule might end before that time and then not count.
  */
-export async function lockDigestAssigned(tx: Tx, by: By, repo: TagRepo, assigned: TagAt, now: string): Promise<void> {
-  await promiseFirstTag(tx, by, repo, assigned.digest, now)
-  if (assigned.time > now) await lockDigestLeft(tx, by, repo, assigned)
+export async function lockAssignedDigest(tx: Tx, by: By, repo: TagRepo, assigned: TagAt, now: string): Promise<void> {
+  await lockFirstTag(tx, by, repo, assigned.digest, now)
+  if (assigned.time > now) await lockUnassignedDigest(tx, by, repo, assigned)
 }
 
 /**
  * Stores the retention date of an untagged digest when it gets its first tag. Otherwise its protection as untagged content would
  * be lost.
  */
-async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
+async function lockFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
   const contentRules = await contentRulesOf(by, tx, repo.uid)
   const rules = enforced(contentRules).filter(({ says }) => says.untaggedDays > 0)
   const former = contentRules.former.filter(({ says }) => says.untaggedDays > 0)
@@ -63,12 +63,12 @@ async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, no
   const untaggedSince = await store.untaggedSince(tx, repo, digest)
   // A digest that was pushed together with its tag was never untagged.
   if (untaggedSince === undefined || untaggedSince >= now) return
-  const latest = latestOf(datesOf({ rules, former }, { stays: [], untaggedSince }, now))
+  const latest = latestOf(datesOf({ rules, former }, { assignments: [], untaggedSince }, now))
   if (latest) await store.extendLock(tx, repo.id, digest, latest)
 }
 
 /** Stores the retention date of a manifest that was pushed without a tag. */
-export async function lockDigestUntagged(
+export async function lockUntaggedDigest(
   tx: Tx,
   by: By,
   repo: Pick<TagRepo, 'id' | 'uid'>,
@@ -119,14 +119,15 @@ export async function requireDeletable(
   if (await isOfUpstream(tx, repo, removal)) return
   for (const { uid, says } of about) {
     if (says.immutable)
-      throw createKeptError({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name, 'tag')
+      throw createProtectionError({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name, 'tag')
     requireMover(says.movers, removal, uid)
   }
-  if (hold) throw createKeptError({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
+  if (hold)
+    throw createProtectionError({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
   // A subject that is not in the repository any more protects nothing.
   if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
-  const kept = await keptOf(await RetentionSearch.at(tx, by, repo, removal.now), subject)
-  if (kept) throw createKeptError(kept, name, 'tag')
+  const kept = await protectionOf(await RetentionSearch.at(tx, by, repo, removal.now), subject)
+  if (kept) throw createProtectionError(kept, name, 'tag')
 }
 
 /** True if a mirror changes a tag that its upstream has set. A mirror must not change tags that were set on this server. */
@@ -170,30 +171,30 @@ function createGuardedError(why: string, rule: string, tag: string): AppError {
  * Throws if a hold protects the manifest. Without a digest, throws if a hold protects anything in the repository. Returns the
  * other protection, if there is one. Must run in the transaction of the deletion.
  */
-export async function requireUnheld(
+export async function requireNoHold(
   tx: Tx,
   work: Pick<Work, 'app' | 'caller' | 'cause'>,
   repo: TagRepo,
   digest?: string,
 ): Promise<Kept | undefined> {
   const look = await RetentionSearch.at(tx, work, repo, work.cause.now)
-  const held = digest === undefined ? await heldIn(look) : await heldOf(look, digest)
-  if (held) throw createKeptError(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
-  return digest === undefined ? keptIn(look) : keptOf(look, digest)
+  const held = digest === undefined ? await holdIn(look) : await holdOn(look, digest)
+  if (held) throw createProtectionError(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
+  return digest === undefined ? protectionIn(look) : protectionOf(look, digest)
 }
 
 /**
  * Throws if anything protects the manifest or the repository. Also throws if the deletion would remove tags that the caller must
  * not move.
  */
-export async function requireUnkept(
+export async function requireUnprotected(
   tx: Tx,
   work: Pick<Work, 'app' | 'caller' | 'cause'>,
   repo: TagRepo,
   digest?: string,
 ): Promise<void> {
-  const kept = await requireUnheld(tx, work, repo, digest)
-  if (kept) throw createKeptError(kept, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
+  const kept = await requireNoHold(tx, work, repo, digest)
+  if (kept) throw createProtectionError(kept, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
   await requireMovers(tx, work, repo, actorOf(work), digest)
 }
 
@@ -231,7 +232,7 @@ function createImmutableError(tag: string, rule: string): AppError {
 }
 
 /** Error for a refused deletion. `what` is a digest, a tag or the uid of a repository. */
-function createKeptError(
+function createProtectionError(
   { by, until, rule, tags, ...kept }: Kept,
   what: string,
   kind: 'digest' | 'tag' | 'repo',
@@ -276,20 +277,20 @@ export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest
   const contentRules = await contentRulesOf({ app }, db, repo.uid)
   const [rules, { former }] = [enforced(contentRules), contentRules]
   if (rules.length + former.length === 0) return undefined
-  const manifest = await store.loneManifest(db, repo, digest)
+  const manifest = await store.unreferencedManifest(db, repo, digest)
   if (!manifest) return undefined
-  const stays = await store.staysOf(db, repo.ledger, digest, mostStaysTold)
-  if (stays.length === mostStaysTold) return undefined
-  const names = [...new Set(stays.map(({ tag }) => tag))]
+  const assignments = await store.assignmentsOfDigest(db, repo.ledger, digest, mostAssignmentsRead)
+  if (assignments.length === mostAssignmentsRead) return undefined
+  const names = [...new Set(assignments.map(({ tag }) => tag))]
   const mayBeLast = rules.some(({ says, isAbout }) => says.keepLast > 0 && names.some(isAbout))
-  if (mayBeLast || names.some(subjectOfTag) || contentRules.holds.some((hold) => isHeld(hold, digest, names)))
+  if (mayBeLast || names.some(subjectOfTag) || contentRules.holds.some((hold) => holdCovers(hold, digest, names)))
     return undefined
-  const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
+  const untaggedSince = assignments.length === 0 ? manifest.createTime : undefined
   const stored = await store.findLock(db, repo.id, digest)
-  const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())
+  const given = datesOf({ rules, former }, { assignments, untaggedSince }, app.clock().toISOString())
   const until = latestOf(stored ? [stored, ...given] : given)?.until
   return until === noEnd ? undefined : until
 }
 
 /** Most periods of a digest under tags that a pull reads. */
-const mostStaysTold = 1000
+const mostAssignmentsRead = 1000

@@ -31,7 +31,7 @@ export async function findLatestLock(reader: Reader, repo: number, now: string):
  * Manifest that only a retention date can protect. It has no tag and no subject, and no index lists it. Otherwise returns
  * undefined.
  */
-export async function loneManifest(reader: Reader, repo: { id: number; uid: string }, digest: string) {
+export async function unreferencedManifest(reader: Reader, repo: { id: number; uid: string }, digest: string) {
   return reader.get<{ createTime: string }>(sql`
     SELECT m.create_time AS "createTime" FROM manifests m
      WHERE m.repo_id = ${repo.id} AND m.digest = ${digest} AND m.subject = ''
@@ -62,7 +62,7 @@ export type PushPeriod = { after: string; until: string }
  * Up to `most` manifests after the digest `behind`. `isUntagged` is true if the manifest was pushed within one of the time ranges
  * and never had a tag.
  */
-export async function untaggedAmong(
+export async function listUntagged(
   reader: Reader,
   repo: { id: number; ledger: number },
   came: readonly PushPeriod[],
@@ -78,7 +78,12 @@ export async function untaggedAmong(
 }
 
 /** Periods in which tags pointed to a digest, at most `most`. */
-export async function staysOf(reader: Reader, ledger: number, digest: string, most: number): Promise<TagAssignment[]> {
+export async function assignmentsOfDigest(
+  reader: Reader,
+  ledger: number,
+  digest: string,
+  most: number,
+): Promise<TagAssignment[]> {
   return reader.all<TagAssignment>(sql`
     SELECT h.tag, h.time AS came, coalesce((SELECT n.time FROM tag_history n
                              WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time
@@ -162,7 +167,7 @@ export async function tagsOf(reader: Reader, ledger: number, most: number, diges
 }
 
 /** Assignments of a tag, the newest first. */
-export async function assignmentsOf(reader: Reader, ledger: number, tag: string, most: number) {
+export async function assignmentsOfTag(reader: Reader, ledger: number, tag: string, most: number) {
   return reader.all<{ time: string; digest: string }>(sql`
     SELECT time, digest FROM tag_history
      WHERE repo_id = ${ledger} AND tag = ${tag} AND event <> ${eventNumbers.deleted} ORDER BY time DESC LIMIT ${most}`)

@@ -16,7 +16,7 @@ import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { changedOrders, createdOrders } from '#lib/lists/orders.ts'
 import { timestamp } from '#lib/timestamp.ts'
-import { breakPromises, getPromise } from './breaking.service.ts'
+import { breakPromises, getPromise } from './protected-deletions.service.ts'
 import {
   type BrokenPromise,
   type Kept,
@@ -87,7 +87,7 @@ export const retention: Handlers<typeof RetentionService> = {
   },
 
   async getPromise(call, { repoUid, digest }) {
-    return promiseMessage(repoUid, digest, await getPromise(call, repoUid, digest))
+    return protectionMessage(repoUid, digest, await getPromise(call, repoUid, digest))
   },
 }
 
@@ -167,7 +167,7 @@ function brokenMessage({ repo, digest, reason, until, rule }: BrokenPromise): Br
   return { $typeName, repoUid: repo, digest, reason, rule, ...endOf(until) }
 }
 
-function promiseMessage(
+function protectionMessage(
   repoUid: string,
   digest: string,
   { kept, tags }: { kept: Kept | undefined; tags: readonly string[] },

@@ -1,4 +1,4 @@
-import { aboutTags, askedOnce, type IsAbout, type TagPatterns, tagPatterns } from '#domains/rules/patterns.model.ts'
+import { aboutTags, cacheMatches, type IsAbout, type TagPatterns, tagPatterns } from '#domains/rules/patterns.model.ts'
 import type { Ending, Rule } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
@@ -98,11 +98,11 @@ export function sizeOf({ rules, former, tagRules, holds, quarantined }: ContentR
 
 export const patternsOf = ({ tags, exceptTags }: TagPatterns): number => tags.length + exceptTags.length
 
-export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED' | 'LISTED'
+export type ProtectionKind = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED' | 'LISTED'
 
 /** Protection of a manifest by a rule or a hold. */
 export type Kept = {
-  by: KeptBy
+  by: ProtectionKind
   /** ISO time. Empty if the protection has no end. */
   until: string
   /** The uid of the rule or the hold. */
@@ -175,7 +175,7 @@ export function contentRulesAt(
 ): ContentRules {
   const isHere = ({ scopeUid }: { scopeUid: string }) => isAtOrBelow(repo, scopeUid)
   const here = <T extends { scopeUid: string; isAbout: IsAbout }>(all: readonly T[]): T[] =>
-    all.filter(isHere).map((one) => ({ ...one, isAbout: askedOnce(one.isAbout) }))
+    all.filter(isHere).map((one) => ({ ...one, isAbout: cacheMatches(one.isAbout) }))
   return {
     rules: here(rules),
     former: here(former),
@@ -208,24 +208,24 @@ export type Dated = { until: string; rule: string }
 export type TagAssignment = { tag: string; came: string; left: string }
 
 /** History of a manifest. `untaggedSince` is its creation time if it never had a tag, and undefined otherwise. */
-export type ManifestHistory = { stays: readonly TagAssignment[]; untaggedSince: string | undefined }
+export type ManifestHistory = { assignments: readonly TagAssignment[]; untaggedSince: string | undefined }
 
 /** Retention dates of a manifest. Former rules give dates only for the time until they ended. */
 export function datesOf(
   { rules, former }: { rules: readonly WithPatterns<RetentionRule>[]; former: readonly WithPatterns<FormerRule>[] },
-  { stays, untaggedSince }: ManifestHistory,
+  { assignments, untaggedSince }: ManifestHistory,
   now: string,
 ): Dated[] {
   const dates: Dated[] = []
   for (const rule of rules) {
-    for (const { tag, left } of stays) {
+    for (const { tag, left } of assignments) {
       if (rule.isAbout(tag)) dates.push({ until: untilAfter(rule, left || now), rule: rule.uid })
     }
     if (untaggedSince !== undefined) dates.push(untaggedUntil(rule, untaggedSince))
   }
   for (const rule of former) {
     const { uid, endTime } = rule
-    for (const { tag, came, left } of stays) {
+    for (const { tag, came, left } of assignments) {
       if (came > endTime || !rule.isAbout(tag)) continue
       // If the tag still pointed to the digest when the rule ended, the days of protection begin at that end.
       dates.push({ until: untilAfter(rule, left === '' || left > endTime ? endTime : left), rule: uid })

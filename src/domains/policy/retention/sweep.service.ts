@@ -14,7 +14,6 @@ import { groupOfRow } from '#domains/rules/scopes.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { parentOf } from '#lib/uid.ts'
 import { DeletionDecisions } from './deletable.service.ts'
-import { RetentionSearch } from './kept.service.ts'
 import {
   mostDeletions,
   type Outcome,
@@ -25,6 +24,7 @@ import {
   toRetentionPlanResource,
 } from './plans.model.ts'
 import * as store from './plans.store.ts'
+import { RetentionSearch } from './protection.service.ts'
 import { contentRulesAt, enforced } from './retention.model.ts'
 import { factsOf } from './retention-locks.store.ts'
 

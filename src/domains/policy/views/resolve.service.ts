@@ -99,7 +99,7 @@ async function choose(reader: Reader, repo: Repo, tag: string, aged: Aged): Prom
   const { until, age, cut } = aged
   const known = { countFrom: age.countFrom, cut }
   const page = await store.rowsUntil(reader, repo, tag, { until, known, most: pageRows })
-  const base = await newestStay(reader, repo, tag, page, aged)
+  const base = await newestAssignment(reader, repo, tag, page, aged)
   const oldest = page.at(-1)!.time
   const isWhole = page.length < pageRows || (base !== undefined && base.time >= oldest)
   const after = base?.time ?? ''
@@ -115,7 +115,7 @@ async function choose(reader: Reader, repo: Repo, tag: string, aged: Aged): Prom
 }
 
 /** The newest assignment that lasted long enough, began early enough, and has a digest that can be served. */
-async function newestStay(
+async function newestAssignment(
   reader: Reader,
   repo: Repo,
   tag: string,
@@ -124,7 +124,7 @@ async function newestStay(
 ): Promise<store.Row | undefined> {
   for (const [i, row] of page.entries()) {
     if (row.since > aged.cut || row.deleted || !row.here) continue
-    if (await counts(reader, repo, stayIn(tag, page, i), aged)) return row
+    if (await counts(reader, repo, assignmentIn(tag, page, i), aged)) return row
   }
   if (page.length < pageRows) return undefined
   const { hold } = aged.age
@@ -132,7 +132,7 @@ async function newestStay(
   let moment = [aged.cut, page.at(-1)!.time].sort()[0]!
   for (let looked = 0; looked < mostMoments; looked += momentsAtOnce) {
     const moments = Array.from({ length: momentsAtOnce }, (_, i) => timePlus(moment, -i * hold))
-    const stays = await store.staysAt(reader, repo, tag, moments, aged.until)
+    const stays = await store.assignmentsAt(reader, repo, tag, moments, aged.until)
     for (const stay of stays) {
       if (stay.deletion || !stay.here || stay.since > aged.cut) continue
       if (!(await counts(reader, repo, stay, aged))) continue
@@ -146,7 +146,7 @@ async function newestStay(
   return undefined
 }
 
-function stayIn(tag: string, page: readonly store.Row[], i: number): Assignment {
+function assignmentIn(tag: string, page: readonly store.Row[], i: number): Assignment {
   const [row, next] = [page[i]!, page[i - 1]]
   const end = next && { time: next.time, deleted: next.deleted, digest: next.digest }
   return { tag, digest: row.digest, begin: row.time, since: row.since, end }
@@ -198,13 +198,15 @@ export async function isEligible(
   tag: string,
   { age, cut, until, looks }: Omit<Aged, 'accepted'>,
 ): Promise<boolean> {
-  return (await firstStay(reader, repo, digest, tag, { age, began: cut, until, looks, isAny: true })) !== undefined
+  return (
+    (await firstAssignment(reader, repo, digest, tag, { age, began: cut, until, looks, isAny: true })) !== undefined
+  )
 }
 
 /**
  * Start of the first assignment of a digest that counts and began early enough. With `isAny`, the start of any such assignment.
  */
-async function firstStay(
+async function firstAssignment(
   reader: Reader,
   repo: Repo,
   digest: string,
@@ -215,7 +217,7 @@ async function firstStay(
   let first: string | undefined
   for (const most of [8, mostStays]) {
     if (looks.left <= 0) return first
-    const stays = await store.staysOf(reader, repo, digest, { tag: under, began, until, most })
+    const stays = await store.rowsOfDigest(reader, repo, digest, { tag: under, began, until, most })
     for (const stay of stays) {
       if (stay.deletion || stay.since > began) continue
       if ((first === undefined || stay.since < first) && (await counts(reader, repo, stay, { age, looks })))
@@ -267,7 +269,7 @@ export async function explain(
   for (const [i, row] of resolved.passed.entries()) {
     if (row.deleted) continue
     if (skipped.length === mostSkipped || looks.left <= 0) break
-    skipped.push(await skippedOf(reader, repo, stayIn(tag, resolved.passed, i), row, { until, age, looks }))
+    skipped.push(await skippedOf(reader, repo, assignmentIn(tag, resolved.passed, i), row, { until, age, looks }))
   }
   const [next] = skipped
     .filter(({ eligible }) => eligible !== undefined)
@@ -284,7 +286,7 @@ async function skippedOf(
 ): Promise<Skipped> {
   const { digest, begin: time, tag } = stay
   if (!here) return { digest, time, reason: 'gone' }
-  const began = await firstStay(reader, repo, digest, tag, { age, began: until, until, looks, isAny: false })
+  const began = await firstAssignment(reader, repo, digest, tag, { age, began: until, until, looks, isAny: false })
   if (began !== undefined) return { digest, time, reason: 'young', eligible: timePlus(began, age.ms) }
   return { digest, time, reason: problemOf(stay, age.hold) ?? 'rolled back' }
 }

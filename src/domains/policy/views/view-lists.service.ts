@@ -95,7 +95,7 @@ async function olderOf(reader: Reader, repo: Repo, listing: Listing, rows: reado
     if (cut === '') continue
     const names = some.map(({ tag }) => tag)
     for (const part of chunks(names, atOnce)) {
-      for (const name of await store.thereAt(reader, repo, part, cut)) old.add(name)
+      for (const name of await store.tagsExistingAt(reader, repo, part, cut)) old.add(name)
     }
   }
   return old

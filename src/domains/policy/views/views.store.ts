@@ -27,7 +27,7 @@ type Stored = Record<'time' | 'digest', string> &
  * Condition that a digest can be served: the repository has it, and it is not in quarantine. All queries of views use this
  * condition.
  */
-function isHere({ id, uid }: LedgerRepo, digest: Sql): Sql {
+function isServable({ id, uid }: LedgerRepo, digest: Sql): Sql {
   return sql`CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = ${id} AND m.digest = ${digest})
                    AND NOT EXISTS (
                      SELECT 1 FROM quarantined q
@@ -55,7 +55,7 @@ function sinceOf(time: string, stored: string | null): string {
 /** The last row of a tag at a time. */
 export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, until: string): Promise<Row | undefined> {
   const row = await reader.get<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isServable(repo, sql`h.digest`)} AS here,
            0 AS known
       FROM tag_history h
      WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
@@ -70,7 +70,7 @@ export async function isUnchangedTag(
   { until, latest, chosen }: { until: string; latest: { since: string; digest: string }; chosen: string | undefined },
 ): Promise<boolean> {
   const row = await reader.get<{ time: string; digest: string; here: number }>(sql`
-    SELECT h.time, h.digest, ${chosen === undefined ? sql`1` : isHere(repo, sql`CAST(${chosen} AS TEXT)`)} AS here
+    SELECT h.time, h.digest, ${chosen === undefined ? sql`1` : isServable(repo, sql`CAST(${chosen} AS TEXT)`)} AS here
       FROM tag_history h
      WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT 1`)
   return row !== undefined && row.time === latest.since && row.digest === latest.digest && row.here === 1
@@ -114,7 +114,7 @@ export async function rowsUntil(
   { until, known, most }: { until: string; known: Known; most: number },
 ): Promise<Row[]> {
   const rows = await reader.all<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isServable(repo, sql`h.digest`)} AS here,
            CASE WHEN ${isKnown(repo, known)} THEN 1 ELSE 0 END AS known
       FROM tag_history h
      WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} AND h.time <= ${until} ORDER BY h.time DESC LIMIT ${most}`)
@@ -130,7 +130,7 @@ export async function returnsIn(
 ): Promise<Row[]> {
   const { after, until, known, among, most } = range
   const rows = await reader.all<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isServable(repo, sql`h.digest`)} AS here,
            1 AS known
       FROM (SELECT repo_id, tag, time, digest, event, source FROM tag_history
              WHERE repo_id = ${repo.ledger} AND tag = ${tag} AND time > ${after} AND time <= ${until}
@@ -143,7 +143,7 @@ export async function returnsIn(
 /** The last assignment of a digest to a tag up to a time. */
 export async function lastOf(reader: Reader, repo: LedgerRepo, tag: string, digest: string, until: string) {
   const row = await reader.get<Stored>(sql`
-    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isServable(repo, sql`h.digest`)} AS here,
            1 AS known
       FROM (SELECT tag, time FROM tag_history
              WHERE repo_id = ${repo.ledger} AND digest = ${digest} AND tag = ${tag} AND time <= ${until}
@@ -154,7 +154,7 @@ export async function lastOf(reader: Reader, repo: LedgerRepo, tag: string, dige
   return row && rowOf(row)
 }
 
-type StoredStay = Record<'tag' | 'digest' | 'begin', string> & {
+type StoredAssignment = Record<'tag' | 'digest' | 'begin', string> & {
   event: number
   source: number
   here: number
@@ -165,7 +165,7 @@ type StoredStay = Record<'tag' | 'digest' | 'begin', string> & {
 }
 export type FoundAssignment = Assignment & { here: boolean; deletion: boolean; imported: boolean }
 
-function stayOf(row: StoredStay): FoundAssignment {
+function toAssignment(row: StoredAssignment): FoundAssignment {
   const { tag, digest, begin, event, source, here, stored, end, endEvent, endDigest } = row
   const ended = end === null ? undefined : { time: end, deleted: endEvent === eventNumbers.deleted, digest: endDigest! }
   const [deletion, imported] = [event === eventNumbers.deleted, source === sourceNumbers.import]
@@ -176,9 +176,9 @@ function stayOf(row: StoredStay): FoundAssignment {
  * Each row that `found` names by tag and time, with the next row of the tag up to `until`. The limits keep PostgreSQL from
  * merging the parts, which would read all rows of a tag.
  */
-function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): Sql {
+function assignmentsFrom(repo: LedgerRepo, found: Sql, until: string, most: number): Sql {
   return sql`
-    SELECT h.tag, h.digest, h.time AS begin, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
+    SELECT h.tag, h.digest, h.time AS begin, h.event, h.source, ${storedAt(repo)} AS stored, ${isServable(repo, sql`h.digest`)} AS here,
            n.time AS "end", n.event AS "endEvent", n.digest AS "endDigest"
       FROM (SELECT f.tag, f.time, (
                    SELECT x.time FROM tag_history x
@@ -190,7 +190,7 @@ function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): S
 }
 
 /** Assignments of the tag at these times, in any order. Several times in the same assignment give one row. */
-export async function staysAt(
+export async function assignmentsAt(
   reader: Reader,
   repo: LedgerRepo,
   tag: string,
@@ -204,12 +204,14 @@ export async function staysAt(
               WHERE x.repo_id = ${repo.ledger} AND x.tag = ${tag} AND x.time <= points.point
               ORDER BY x.time DESC LIMIT 1) AS time
       FROM (${join(values, ' UNION ALL ')}) AS points`
-  const rows = await reader.all<StoredStay>(sql`${staysFrom(repo, found, until, times.length)} ORDER BY h.time DESC`)
-  return rows.map(stayOf)
+  const rows = await reader.all<StoredAssignment>(
+    sql`${assignmentsFrom(repo, found, until, times.length)} ORDER BY h.time DESC`,
+  )
+  return rows.map(toAssignment)
 }
 
 /** Rows of a digest up to a time, including deletions, the oldest of each tag first. Either of one tag or of any tag. */
-export async function staysOf(
+export async function rowsOfDigest(
   reader: Reader,
   repo: LedgerRepo,
   digest: string,
@@ -220,8 +222,10 @@ export async function staysOf(
     SELECT tag, time FROM tag_history
      WHERE repo_id = ${repo.ledger} AND digest = ${digest} ${under} AND time <= ${began}
      ORDER BY tag, time LIMIT ${most}`
-  const rows = await reader.all<StoredStay>(sql`${staysFrom(repo, found, until, most)} ORDER BY h.tag, h.time`)
-  return rows.map(stayOf)
+  const rows = await reader.all<StoredAssignment>(
+    sql`${assignmentsFrom(repo, found, until, most)} ORDER BY h.tag, h.time`,
+  )
+  return rows.map(toAssignment)
 }
 
 /** True if the tag pointed to the digest before this assignment. */
@@ -258,7 +262,7 @@ export async function namesUntil(
   const rows = await reader.all<{ tag: string; time: string; here: number; stored: string | null }>(sql`
     WITH RECURSIVE names (tag, n) AS (${parts ? join(parts, ' UNION ALL ') : walk})
     SELECT found.tag, CASE WHEN h.event <> ${eventNumbers.deleted} THEN h.time ELSE '' END AS time,
-           ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here
+           ${storedAt(repo)} AS stored, ${isServable(repo, sql`h.digest`)} AS here
       FROM (SELECT names.tag, (
                    SELECT x.time FROM tag_history x
                     WHERE x.repo_id = ${repo.ledger} AND x.tag = names.tag AND x.time <= ${until}
@@ -270,7 +274,7 @@ export async function namesUntil(
 }
 
 /** The given names of tags that had a row at a time. */
-export async function thereAt(reader: Reader, { ledger }: LedgerRepo, names: readonly string[], time: string) {
+export async function tagsExistingAt(reader: Reader, { ledger }: LedgerRepo, names: readonly string[], time: string) {
   if (names.length === 0) return new Set<string>()
   const rows = await reader.all<{ name: string }>(sql`
     SELECT t.name FROM (${join(

@@ -22,7 +22,7 @@ export async function findBlob(
 export const locationIn = store.findRepoBlob
 
 /** Finds a blob of the repository. Returns undefined if the repository does not have the blob, or if its content is lost. */
-export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
+export async function findIntactBlob(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   const blob = await findBlob(work, repo, digest)
   return blob && (await hasContent(work, blob, true)) ? blob : undefined
 }

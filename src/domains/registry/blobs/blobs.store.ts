@@ -1,4 +1,4 @@
-import { locking, meetAt, meetingAt, type RowLock } from '#db/row-locks.ts'
+import { enterProcessLock, locking, processLockOf, type RowLock } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { QuotaLimits } from '#domains/iam/groups/quotas.model.ts'
 import { chunks } from '#lib/chunks.ts'
@@ -121,7 +121,7 @@ export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): P
  * in this process. Background jobs leave out `uid`.
  */
 export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }, lock: RowLock): Promise<boolean> {
-  if (uid !== undefined) await meetAt(tx, uid, lock)
+  if (uid !== undefined) await enterProcessLock(tx, uid, lock)
   const row = await tx.get(sql`
     SELECT 1 AS found FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL ${locking(tx, lock)}`)
   return row !== undefined
@@ -130,7 +130,7 @@ export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }
 /** Options of transactions that lock the repository they change. */
 export const inRepo = { isolation: 'rowLocks' } as const
 
-export { meetingAt }
+export { processLockOf }
 
 /**
  * Repository of a push, or the group in which the push creates the repository. `tx` runs a transaction of the push. In the

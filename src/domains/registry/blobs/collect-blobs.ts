@@ -8,7 +8,7 @@ import type { Tx } from '#db/sql.ts'
 import { inRepo, lockRepo } from './blobs.store.ts'
 import { type Collected, trashMs } from './collection.model.ts'
 import * as store from './collection.store.ts'
-import { addTrash, delayTrash, dueTrash, forgetTrash, isHeld, isStoreOf } from './locations.store.ts'
+import { addTrash, delayTrash, dueTrash, forgetTrash, isBackupRunning, isStoreOf } from './locations.store.ts'
 import { deleteUpload, lockUpload } from './uploads.store.ts'
 
 export type Run = {
@@ -65,7 +65,7 @@ async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, ste
   for (let after = { repo: 0, digest: '' }; ; await turn()) {
     const links = await store.pageOfLinks(db, after, cutoff, page)
     const loose = links.filter(({ kept }) => !kept)
-    const removed = dryRun || loose.length === 0 ? loose.length : await removeLoose(lease, loose, cutoff)
+    const removed = dryRun || loose.length === 0 ? loose.length : await removeUnneededLinks(lease, loose, cutoff)
     collected.links += removed
     await step()
     if (links.length < page) return
@@ -77,13 +77,13 @@ async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, ste
  * Removes links that no manifest needs, one repository after the other, since each repository is locked. Pushes to other
  * repositories continue meanwhile.
  */
-async function removeLoose(lease: Lease, loose: readonly store.Link[], cutoff: string): Promise<number> {
+async function removeUnneededLinks(lease: Lease, loose: readonly store.Link[], cutoff: string): Promise<number> {
   let removed = 0
   for (const [id, links] of Map.groupBy(loose, ({ repo }) => repo)) {
     removed += await lease.tx(async (tx) => {
       let count = 0
       if (!(await lockRepo(tx, { id }, 'alone'))) return count
-      for (const link of links) if (await store.deleteLooseLink(tx, link, cutoff)) count++
+      for (const link of links) if (await store.deleteUnneededLink(tx, link, cutoff)) count++
       return count
     }, inRepo)
   }
@@ -180,7 +180,7 @@ async function emptyTrash({ app: { db, blobs, log, clock }, lease, step }: Step)
   for (;;) {
     // A running backup may still have to copy content that was deleted after the backup copied the database. So nothing is
     // removed during a backup.
-    if (await isHeld(db, clock().toISOString())) return
+    if (await isBackupRunning(db, clock().toISOString())) return
     const due = await dueTrash(db, new Date(now).toISOString(), page)
     if (due.length === 0) return
     // Locations are never reused, but a restored database may refer to deleted content again.

@@ -10,16 +10,16 @@ export type Link = { repo: number; digest: string }
 export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, most: number) {
   return reader.all<Link & { kept: number }>(sql`
     SELECT r.repo_id AS repo, r.digest,
-           CASE WHEN ${linkIsKept(cutoff)} THEN 1 ELSE 0 END AS kept
+           CASE WHEN ${isLinkNeeded(cutoff)} THEN 1 ELSE 0 END AS kept
       FROM repo_blobs r
      WHERE (r.repo_id, r.digest) > (${after.repo}, ${after.digest})
      ORDER BY r.repo_id, r.digest LIMIT ${most}`)
 }
 
 /** Deletes a link. Returns false if the link must be kept by now. */
-export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: string): Promise<boolean> {
+export async function deleteUnneededLink(tx: Tx, { repo, digest }: Link, cutoff: string): Promise<boolean> {
   const deleted = await tx.run(sql`
-    DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${linkIsKept(cutoff)})`)
+    DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${isLinkNeeded(cutoff)})`)
   if (deleted === 0) return false
   const { uid } = (await tx.get<{ uid: string }>(sql`SELECT ${uidOfRepo} AS uid FROM repos WHERE id = ${repo}`))!
   await removeLink(tx, rootOf(uid), digest)
@@ -30,7 +30,7 @@ export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: st
  * True if a link must be kept. Either a manifest of the repository needs or lists the blob, a scanner report is in the blob, or a
  * push touched the link during the grace period.
  */
-function linkIsKept(cutoff: string) {
+function isLinkNeeded(cutoff: string) {
   return sql`r.touch_time >= ${cutoff} OR EXISTS (
     SELECT 1 FROM manifest_links l WHERE l.repo_id = r.repo_id AND l.digest = r.digest)
     OR EXISTS (SELECT 1 FROM scan_reports p WHERE p.repo_id = r.repo_id AND p.raw_digest = r.digest)`
@@ -42,7 +42,7 @@ type Stored = { digest: string; size: number; location: string }
 export async function pageOfBlobs(reader: Reader, after: string, cutoff: string, most: number) {
   return reader.all<Stored & { kept: number }>(sql`
     SELECT b.digest, b.size, b.location,
-           CASE WHEN EXISTS (SELECT 1 FROM repo_blobs r WHERE r.digest = b.digest AND (${linkIsKept(cutoff)}))
+           CASE WHEN EXISTS (SELECT 1 FROM repo_blobs r WHERE r.digest = b.digest AND (${isLinkNeeded(cutoff)}))
                 THEN 1 ELSE 0 END AS kept
       FROM blobs b
      WHERE b.digest > ${after}

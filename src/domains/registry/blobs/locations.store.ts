@@ -76,7 +76,7 @@ export async function isStoreOf(reader: Reader, id: string | undefined): Promise
   return id === wanted
 }
 
-export async function isHeld(reader: Reader, now: string): Promise<boolean> {
+export async function isBackupRunning(reader: Reader, now: string): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM backups WHERE until > ${now} LIMIT 1`)) !== undefined
 }
 

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Work } from '#app.ts'
 import { ContentMissing, type Located, type Part } from '#blobs/blobs.ts'
 import type { Tx } from '#db/sql.ts'
-import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
+import { limitsOf, type QuotaLimits, requireCapacity } from '#domains/iam/groups/limits.service.ts'
 import { emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
 import { type Algorithm, algorithmOf } from '#lib/digest.ts'
 import { AppError } from '#lib/errors.ts'
@@ -37,7 +37,7 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
     if (!repo) return undefined
     await store.insertUpload(tx, uid, repo, work.cause.now)
     const { uploads } = await usageOf(tx, organization)
-    requireRoom(repo.limits ?? (await limitsOf(tx, work, organization)), 'uploads', uploads - 1)
+    requireCapacity(repo.limits ?? (await limitsOf(tx, work, organization)), 'uploads', uploads - 1)
     return { uid, size: 0, parts: 0 }
   })
 }
@@ -47,7 +47,7 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
  */
 export async function requireUpload(work: Work, scope: string): Promise<void> {
   const { uploads } = await usageOf(work.app.db, rootOf(scope))
-  requireRoom(await limitsOf(work.app.db, work, rootOf(scope)), 'uploads', uploads)
+  requireCapacity(await limitsOf(work.app.db, work, rootOf(scope)), 'uploads', uploads)
 }
 
 /**
@@ -56,7 +56,7 @@ export async function requireUpload(work: Work, scope: string): Promise<void> {
  */
 export async function requirePiece(work: Work, repo: RepoRef, upload: Upload): Promise<QuotaLimits> {
   const limits = await limitsOf(work.app.db, work, rootOf(repo.uid))
-  requireRoom(limits, 'upload_pieces', upload.parts)
+  requireCapacity(limits, 'upload_pieces', upload.parts)
   return limits
 }
 
@@ -241,7 +241,7 @@ export async function keepBlob(
     return stored !== 'gone'
   } catch (error) {
     // After these errors nothing was committed. A missing chunk belongs to the request that ended the upload.
-    const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
+    const isUndone = isQuotaError(error) || (error instanceof ContentMissing && location !== name)
     // If the location is a chunk, it is removed with its upload instead, after the rows that refer to it.
     if (isUndone && location !== '' && location !== part) await removeAll(work, [location])
     if (upload) await endRefused(work, upload, error)
@@ -253,11 +253,11 @@ export async function keepBlob(
 
 /** Cancels an upload that exceeds a quota. Otherwise its content would use storage until garbage collection removes it. */
 export async function endRefused(work: Work, upload: Upload, error: unknown): Promise<void> {
-  if (isNoRoom(error)) await cancelUpload(work, upload)
+  if (isQuotaError(error)) await cancelUpload(work, upload)
 }
 
 /** True if a limit of the organization was reached, so that nothing was committed. */
-export function isNoRoom(error: unknown): boolean {
+export function isQuotaError(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
 }
 

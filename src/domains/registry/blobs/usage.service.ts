@@ -1,7 +1,7 @@
 // Storage that organizations use, and their quotas.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
-import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
+import { limitsOf, type QuotaLimits, requireCapacity } from '#domains/iam/groups/limits.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { Usage } from './blobs.model.ts'
@@ -30,7 +30,7 @@ export async function requireBytes(
   if (limits.bytes === Number.POSITIVE_INFINITY) return
   await store.lockUsage(tx, rootOf(uid))
   const { bytes, uploadBytes } = await store.usageOf(tx, rootOf(uid))
-  requireRoom(limits, 'bytes', bytes + uploadBytes - added, added)
+  requireCapacity(limits, 'bytes', bytes + uploadBytes - added, added)
 }
 
 /**
@@ -93,7 +93,7 @@ export async function meterOf(
   if (limits.bytes === Number.POSITIVE_INFINITY) return { organization, limits, take() {}, end() {} }
   const usage = await store.usageOf(db, organization)
   const used = () => usage.bytes + usage.uploadBytes + (incoming.get(organization) ?? 0)
-  requireRoom(limits, 'bytes', used(), announced)
+  requireCapacity(limits, 'bytes', used(), announced)
   let taken = 0
   const count = (bytes: number): void => {
     const sum = (incoming.get(organization) ?? 0) + bytes
@@ -109,7 +109,7 @@ export async function meterOf(
     limits,
     take(bytes) {
       try {
-        requireRoom(limits, 'bytes', used(), bytes)
+        requireCapacity(limits, 'bytes', used(), bytes)
       } catch (error) {
         // Stops counting at once, so that a refused body does not use up the quota of other requests.
         end()

@@ -19,7 +19,7 @@ const atOnce = 100
 export async function deleteRecordsOfDeleted(forgetting: Forgetting): Promise<void> {
   const most = forgetting.app.config.vulnerabilityDeletedImages
   const kept = new Map<string, Kept[]>()
-  for await (const { organization, ...one } of keptRows(forgetting)) {
+  for await (const { organization, ...one } of storedContents(forgetting)) {
     const rows = kept.get(organization) ?? []
     kept.set(organization, rows)
     rows.push(one)
@@ -29,7 +29,7 @@ export async function deleteRecordsOfDeleted(forgetting: Forgetting): Promise<vo
   for (const rows of kept.values()) await forgetOldest(forgetting, rows, most)
 }
 
-async function* keptRows({ app, check }: Forgetting): AsyncGenerator<Kept & { organization: string }> {
+async function* storedContents({ app, check }: Forgetting): AsyncGenerator<Kept & { organization: string }> {
   for (let after = { repo: 0, digest: '' }; ; ) {
     const page = await store.contentsAfter(app.db, after, pageSize)
     for (const { isGone, ...row } of page) if (isGone) yield { ...row, isGone }

@@ -2,15 +2,15 @@ import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { organization } from './image-contents.store.ts'
 
 /** Row with the contents of a deleted image, or with former contents of an image. */
-export type KeptRow = { repo: number; digest: string; time: string; organization: string }
+export type StoredContentsRow = { repo: number; digest: string; time: string; organization: string }
 
 /** Images after the cursor whose contents are stored, in order. `gone` is true for deleted images. */
 export async function contentsAfter(
   reader: Reader,
-  { repo, digest }: Pick<KeptRow, 'repo' | 'digest'>,
+  { repo, digest }: Pick<StoredContentsRow, 'repo' | 'digest'>,
   most: number,
-): Promise<(KeptRow & { isGone: boolean })[]> {
-  const rows = await reader.all<KeptRow & { gone: number }>(sql`
+): Promise<(StoredContentsRow & { isGone: boolean })[]> {
+  const rows = await reader.all<StoredContentsRow & { gone: number }>(sql`
     SELECT c.repo_id AS repo, c.digest, c.read_time AS time, ${organization} AS organization,
            CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = c.repo_id AND m.digest = c.digest)
                 THEN 0 ELSE 1 END AS gone
@@ -20,8 +20,12 @@ export async function contentsAfter(
 }
 
 /** Former contents of images after the cursor, in order. */
-export async function pastAfter(reader: Reader, { repo, digest, time }: Omit<KeptRow, 'organization'>, most: number) {
-  const rows = await reader.all<KeptRow>(sql`
+export async function pastAfter(
+  reader: Reader,
+  { repo, digest, time }: Omit<StoredContentsRow, 'organization'>,
+  most: number,
+) {
+  const rows = await reader.all<StoredContentsRow>(sql`
     SELECT c.repo_id AS repo, c.digest, c.until_time AS time, ${organization} AS organization
       FROM past_contents c JOIN repos r ON r.id = c.repo_id
      WHERE (c.repo_id, c.digest, c.until_time) > (${repo}, ${digest}, ${time})
@@ -38,7 +42,7 @@ export async function missingDigests(reader: Reader, repo: number, digests: read
 }
 
 /** Deletes former contents of images of a repository, by digest and end time. */
-export async function deletePast(tx: Tx, repo: number, some: readonly Pick<KeptRow, 'digest' | 'time'>[]) {
+export async function deletePast(tx: Tx, repo: number, some: readonly Pick<StoredContentsRow, 'digest' | 'time'>[]) {
   const pairs = join(
     some.map(({ digest, time }) => sql`(${digest}, ${time})`),
     ', ',

@@ -16,7 +16,7 @@ import type { Reader } from '#contents/reader.ts'
 import { isEnvelopeType } from '#contents/reports/envelope.ts'
 import type { Reader as DbReader, Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
-import { dueByOrganization } from '#lib/scheduling/read-turns.ts'
+import { dueByOrganization } from '#lib/scheduling/read-scheduler.ts'
 import { Walk } from '#lib/scheduling/walk.ts'
 import type { RegistryHooks } from '../hooks.ts'
 import { type ManifestDocument, manifestTypes, maxListedManifests } from '../manifests/manifests.model.ts'
@@ -29,10 +29,10 @@ import {
   statementType,
 } from './image-contents.model.ts'
 import * as store from './image-contents.store.ts'
-import { hasRoom } from './image-room.service.ts'
+import { hasCapacity } from './image-quota.service.ts'
 import { sizeOfImage } from './images.service.ts'
 import { packagesIn, packagesText } from './package-texts.service.ts'
-import { type ImageRead, imagesOf, type Reading, readBesides, readImage } from './read-image.ts'
+import { type ImageRead, imagesOf, type Reading, readImage, readOwnSboms } from './read-image.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
 export type { ContentsRecord, ContentsSpan } from './image-contents.model.ts'
@@ -109,11 +109,11 @@ export async function knownContents(
 
 /** Packages of the list with this hash. A list can have megabytes, which count against the limits of `walk`. */
 export async function packagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[]> {
-  return (await keptPackagesOf(reader, list, walk)) ?? []
+  return (await packagesOfList(reader, list, walk)) ?? []
 }
 
 /** Packages of the list with this hash. Returns undefined if no image has the list any more. */
-export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[] | undefined> {
+export async function packagesOfList(reader: DbReader, list: string, walk: Walk): Promise<Package[] | undefined> {
   await walk.pause()
   const text = await store.findPackages(reader, list)
   walk.spend(1, text?.length ?? 0)
@@ -122,7 +122,7 @@ export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk)
 }
 
 /** The next stored package list after the hash, once for each distribution that uses the list. */
-export async function nextContents(reader: DbReader, after: string): Promise<store.KeptList[]> {
+export async function nextContents(reader: DbReader, after: string): Promise<store.ListWithOrganization[]> {
   return store.nextContents(reader, after)
 }
 
@@ -161,7 +161,7 @@ async function outcomeOf(reading: Reading, digest: string): Promise<Outcome | un
   try {
     if (manifestTypes[manifest.mediaType] === 'index') {
       const outcome = await readIndex(app.db, repo, imagesOf(manifest), signal)
-      return outcome && { ...outcome, ...(await readBesides(reading, digest, outcome)) }
+      return outcome && { ...outcome, ...(await readOwnSboms(reading, digest, outcome)) }
     }
     return fromRead(await readImage(reading, manifest))
   } catch (error) {
@@ -334,7 +334,7 @@ export async function queueAgain(
   for (const { repo, digest } of images) await store.queueReadAgain(tx, repo, digest, now)
 }
 
-export type ReadTaker = {
+export type ReadOwner = {
   node: string
   isGone(node: string): boolean
   /** Organization whose image was read last. Organizations with a higher uid come first. */
@@ -345,7 +345,7 @@ export type ReadTaker = {
  * Claims an image that is due, or an image whose server has stopped. Organizations take turns. Returns undefined if no image is
  * due.
  */
-export async function claimRead(app: App, { node, isGone, after = '' }: ReadTaker): Promise<store.DueRead | undefined> {
+export async function claimRead(app: App, { node, isGone, after = '' }: ReadOwner): Promise<store.DueRead | undefined> {
   for (;;) {
     // A server reads one image at a time. If it owns an image at this point, it failed to release that image after an earlier
     // read.
@@ -374,7 +374,7 @@ async function* dueReads(
   { after, now, again }: { after: string; now: string; again: number },
 ): AsyncGenerator<store.DueRead> {
   for await (const due of dueByOrganization((behind) => store.nextRead(app.db, again, behind), after, now)) {
-    if (await hasRoom(app, due.organization)) yield due
+    if (await hasCapacity(app, due.organization)) yield due
   }
 }
 

@@ -176,10 +176,14 @@ export async function findPackages(reader: Reader, hash: string): Promise<string
 }
 
 /** Package list with one of the organizations that have it. */
-export type KeptList = { packages: string; distribution: { id: string; version: string }; organization: string }
+export type ListWithOrganization = {
+  packages: string
+  distribution: { id: string; version: string }
+  organization: string
+}
 
 /** The next package list after the hash, once for each distribution that uses the list. */
-export async function nextContents(reader: Reader, after: string): Promise<KeptList[]> {
+export async function nextContents(reader: Reader, after: string): Promise<ListWithOrganization[]> {
   type Kept = { packages: string; id: string; version: string; organization: string }
   const rows = await reader.all<Kept>(sql`
     SELECT c.packages, c.distribution AS id, c.distribution_version AS version, min(${organization}) AS organization

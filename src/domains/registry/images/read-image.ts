@@ -19,7 +19,7 @@ import { isSbomType } from '#contents/sbom.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { findRepoBlob } from '../blobs/blobs.store.ts'
-import { attestedBy, readListed, staysElsewhere } from '../manifests/manifest-document.ts'
+import { attestedBy, foreignLayerTypes, readListed } from '../manifests/manifest-document.ts'
 import type { Descriptor, Manifest } from '../manifests/manifests.model.ts'
 import { findManifest, findManifests } from '../manifests/manifests.store.ts'
 import { findTagNamed } from '../tags/tags.store.ts'
@@ -53,7 +53,7 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
     return toGap(error)
   })
   if (!inLayers && !named) return { contents: undefined, source: 'none' }
-  const beside = named && inLayers ? excludeOthers(named, inLayers.distribution) : named
+  const beside = named && inLayers ? excludeOtherDistribution(named, inLayers.distribution) : named
   const contents = withMissingDatabase(joinContents([inLayers, beside].filter((one) => one !== undefined)))
   if (!contents.hasDatabase) return { contents, source: 'languages' }
   if (!beside?.packages.length) return { contents, source: 'layers' }
@@ -75,10 +75,10 @@ type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'
 /**
  * Adds packages to the contents of an index if SBOMs of the index itself name them. Returns `{}` if there are no such documents.
  */
-export async function readBesides(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
+export async function readOwnSboms(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
   const named = index.state === 'unreadable' ? undefined : await readAttached(reading, digest)
   if (!named) return {}
-  const beside = excludeOthers(named, index.distribution)
+  const beside = excludeOtherDistribution(named, index.distribution)
   const ofImages = { ...index, packages: [...index.packages], hasDatabase: knowsDistribution(index.source) }
   const contents = joinContents([
     { ...ofImages, gaps: index.gaps as Gap[], hasDatabase: index.state === 'known' && ofImages.hasDatabase },
@@ -95,7 +95,7 @@ export async function readBesides(reading: Reading, digest: string, index: OfInd
 }
 
 /** Leaves out packages of another distribution and reports them as a coverage gap. */
-function excludeOthers(named: ImageContents, distribution: Distribution): ImageContents {
+function excludeOtherDistribution(named: ImageContents, distribution: Distribution): ImageContents {
   if (!isOtherDistribution(named.distribution, distribution)) return named
   const [given, taken] = [named.distribution, distribution].map(({ id, version }) => `${id} ${version}`.trim())
   const packages = named.packages.filter((one) => !isOfDistribution(one))
@@ -108,7 +108,9 @@ function excludeOthers(named: ImageContents, distribution: Distribution): ImageC
 /** Joins contents. The result has the distribution of the first contents that have one. */
 function joinAll(all: readonly ImageContents[]): ImageContents | undefined {
   const meant = all.find(({ distribution }) => distribution.id !== '')?.distribution
-  return all.length === 0 ? undefined : joinContents(meant ? all.map((one) => excludeOthers(one, meant)) : all)
+  return all.length === 0
+    ? undefined
+    : joinContents(meant ? all.map((one) => excludeOtherDistribution(one, meant)) : all)
 }
 
 async function readLayers({ app, reader, repo, signal }: Reading, manifest: Manifest) {
@@ -286,7 +288,7 @@ function createOpener(
   return async (signal) => {
     const blob = await findRepoBlob(app.db, repo, digest)
     if (!blob) {
-      if (staysElsewhere.test(mediaType))
+      if (foreignLayerTypes.test(mediaType))
         throw new Unreadable('BLOB_MISSING', 'a foreign layer is not stored in registries')
       throw new BlobMissing(`the repository does not have ${digest}`)
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Facts, graceEnd, isDay, standingOf } from './end-of-life.model.ts'
+import { type Facts, graceEnd, isDay, supportStateOf } from './end-of-life.model.ts'
 
 const line = (eolDate: string, more: Partial<NonNullable<Facts['release']>> = {}) => ({
   eolDate,
@@ -166,7 +166,7 @@ test('derives the status of a tag from time, release line, organization and whet
   assert.equal(cases.length, 30)
   for (const [what, given, tagStatus, graceStatus, expiry] of cases) {
     const facts = { release: undefined, grace: true, rebuilt: true, ...given }
-    assert.deepEqual(standingOf(facts), { tagStatus, graceStatus, expiry }, what)
+    assert.deepEqual(supportStateOf(facts), { tagStatus, graceStatus, expiry }, what)
   }
 })
 

@@ -33,7 +33,7 @@ export function hasEnded({ eolDate, ended }: Pick<Release, 'eolDate' | 'ended'>,
   return eolDate === '' ? ended : now > midnight(eolDate)
 }
 
-export function standingOf({ now, release, grace, rebuilt }: Facts): SupportState {
+export function supportStateOf({ now, release, grace, rebuilt }: Facts): SupportState {
   const status = graceOf({ now, release, grace })
   const over = release !== undefined && hasEnded(release, now)
   const tagStatus = status === 'active' ? 'inGrace' : !rebuilt || over ? 'inactive' : 'active'

@@ -11,7 +11,7 @@ import { findSettings } from '../settings/settings.store.ts'
 import type { Tag } from '../tags/tags.model.ts'
 import { listTags } from '../tags/tags.service.ts'
 import type { TagFilter } from '../tags/tags.store.ts'
-import { type SupportState, standingOf } from './end-of-life.model.ts'
+import { type SupportState, supportStateOf } from './end-of-life.model.ts'
 import type { Release } from './lifecycles.model.ts'
 import * as store from './lifecycles.store.ts'
 import { releasesOf } from './lifecycles.store.ts'
@@ -69,14 +69,14 @@ export async function judge(
     const release = main && (await releaseOf(db, main, lines))
     const isListed = repo.activeTags.length === 0 || repo.activeTags.includes(tag.name)
     const rebuilt = !tag.deprecated && isListed && !(await isSuperseded(db, row.id, tag.name))
-    const standing = standingOf({ now, release, grace: settings?.eolGracePeriod ?? false, rebuilt })
+    const standing = supportStateOf({ now, release, grace: settings?.eolGracePeriod ?? false, rebuilt })
     judged.push({ tag, main, release, standing })
   }
   return { tags: judged, fresh, repo: row.id }
 }
 
 function unknownOf(tag: Judged, now: string): EolTag {
-  const standing = standingOf({ now, release: undefined, grace: false, rebuilt: !tag.deprecated })
+  const standing = supportStateOf({ now, release: undefined, grace: false, rebuilt: !tag.deprecated })
   return { tag, main: undefined, release: undefined, standing }
 }
 

@@ -5,7 +5,7 @@ import { violationsOf } from '#lib/fields.ts'
 import { rootOf } from '#lib/uid.ts'
 import { packageType } from '../images/images.model.ts'
 import { findSettings } from '../settings/settings.store.ts'
-import { graceEnd, hasEnded, isDay, standingOf } from './end-of-life.model.ts'
+import { graceEnd, hasEnded, isDay, supportStateOf } from './end-of-life.model.ts'
 import { maxListed, maxProducts, type Product, productFields, type Release, releaseFields } from './lifecycles.model.ts'
 import * as store from './lifecycles.store.ts'
 import { findMains, releasesOf } from './lifecycles.store.ts'
@@ -127,7 +127,7 @@ export async function supportOf(
   const release = releases.find((one) => one.cycle === cycle)
   if (!release) return 'unknown'
   const grace = (await findSettings(reader, rootOf(repo.uid)))?.eolGracePeriod ?? false
-  const { tagStatus } = standingOf({ now, release, grace, rebuilt: true })
+  const { tagStatus } = supportStateOf({ now, release, grace, rebuilt: true })
   const { eolDate, broken } = release
   const overSince = eolDate !== '' && grace && !broken ? graceEnd(eolDate) : eolDate
   const over = tagStatus === 'inactive'

@@ -18,7 +18,7 @@ export { ManifestLimit, ManifestProblem } from './manifest-json.ts'
  * Media types of layers that clients download from other URLs. Such layers are not pushed (image specification,
  * "Non-Distributable Layers").
  */
-export const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
+export const foreignLayerTypes = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
 /** Reads a new manifest as `readManifest` does. Refuses members with another spelling, which earlier releases accepted. */
 export function readNewManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
@@ -53,7 +53,7 @@ function checkDocument(document: Members, contentType: string | undefined): Mani
 
   const listed = readLists(document, kind)
   const { config, layers, entries } = listed
-  const here = [...layers, ...entries].filter(({ mediaType: type }) => !staysElsewhere.test(type))
+  const here = [...layers, ...entries].filter(({ mediaType: type }) => !foreignLayerTypes.test(type))
   const sizes = sizesOf(config ? [config, ...here] : here)
   const needed = unique(here.map(({ digest }) => digest))
   return {
@@ -105,7 +105,7 @@ function platformOf(platform: unknown): string {
 
 /** True if an entry of an index is a blob. BuildKit lists the layers and the config of a build cache in an index. */
 const isListedBlob = ({ mediaType }: Descriptor): boolean =>
-  !Object.hasOwn(manifestTypes, mediaType.toLowerCase()) && !staysElsewhere.test(mediaType)
+  !Object.hasOwn(manifestTypes, mediaType.toLowerCase()) && !foreignLayerTypes.test(mediaType)
 
 /** Digest of the image that an attestation entry of an index is about, from the annotations that BuildKit introduced. */
 export function attestedBy({ annotations }: Descriptor): string | undefined {

@@ -54,7 +54,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
     isNew = !(await store.hasManifest(tx, repo.id, manifest.digest))
     isRead = isNew
     if (isNew) {
-      const listed = await lookUp(tx, repo, push)
+      const listed = await readReferenced(tx, repo, push)
       const problem =
         sizeProblem(push, listed) ??
         nestingProblem(listed) ??
@@ -112,7 +112,7 @@ function requireTagRight({ create, move }: TagRights, exists: boolean): void {
 }
 
 /** Content of the repository that a manifest lists, and indexes that list the manifest. */
-type Surroundings = {
+type ReferencedContent = {
   sizes: Map<string, number>
   levels: number
   /** Indexes that list this manifest and were pushed before it. */
@@ -121,7 +121,7 @@ type Surroundings = {
   isAboveListed: boolean
 }
 
-async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPush): Promise<Surroundings> {
+async function readReferenced(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPush): Promise<ReferencedContent> {
   const manifests = await store.storedManifests(tx, repo.id, document.manifests)
   const blobs = await findRepoBlobs(tx, repo.id, [...document.blobs, ...document.listedBlobs])
   const sizes = new Map([...blobs, ...manifests.values()].map(({ digest, size }) => [digest, size]))
@@ -138,7 +138,7 @@ async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPus
 /**
  * Sizes in a manifest must be correct. Readers of the manifest reserve memory by these sizes and count them against their limits.
  */
-function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
+function sizeProblem({ document }: ManifestPush, { sizes }: ReferencedContent): PushProblem | undefined {
   for (const [digest, size] of document.sizes) {
     const stored = sizes.get(digest)
     if (stored !== undefined && stored !== size) return { wrong: { digest, size, stored } }
@@ -146,7 +146,7 @@ function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushP
   return undefined
 }
 
-function nestingProblem({ levels, above, isAboveListed }: Surroundings): PushProblem | undefined {
+function nestingProblem({ levels, above, isAboveListed }: ReferencedContent): PushProblem | undefined {
   const most = `indexes can be nested at most ${maxIndexLevels} levels deep`
   if (levels > maxIndexLevels) return { nested: `${most}, but this index lists an index that lists indexes` }
   if (isAboveListed) return { nested: `${most}, but this index is listed by an index that another index lists` }
@@ -159,7 +159,7 @@ function nestingProblem({ levels, above, isAboveListed }: Surroundings): PushPro
 function missingProblem(
   work: Work,
   { document }: Pick<ManifestPush, 'document'>,
-  { sizes }: Pick<Surroundings, 'sizes'>,
+  { sizes }: Pick<ReferencedContent, 'sizes'>,
 ): PushProblem | undefined {
   const { sparseManifests } = work.app.config
   if (sparseManifests === 'all' || (sparseManifests === 'indexes' && document.kind === 'index')) return undefined

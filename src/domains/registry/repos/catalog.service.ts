@@ -5,7 +5,7 @@ import { isRepoPath } from '#lib/oci-names.ts'
 import { lineage, top } from '#lib/uid.ts'
 import { findRepoRow, repoNamesIn } from './repos.store.ts'
 
-export type CatalogWanted = {
+export type CatalogQuery = {
   /** Path after which the list begins. It need not exist. */
   after: string
   most: number
@@ -34,7 +34,7 @@ type Root = { path: string; group: string | undefined }
 export async function catalogPage(
   reader: Reader,
   scopes: readonly string[],
-  { after, most, subdomain }: CatalogWanted,
+  { after, most, subdomain }: CatalogQuery,
 ): Promise<CatalogPage> {
   // PostgreSQL does not accept the null character, and names do not contain it.
   const given = after.split('\0', 1)[0]!

@@ -1,7 +1,7 @@
 // Finds a repository by its path, `acme/team/app`. If the repository is missing, finds the existing groups on the path.
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
-import { createAged } from '#lib/caches/brief-cache.ts'
+import { createSharedResults } from '#lib/caches/short-lived-cache.ts'
 import { isUid, lineage, parentOf, top } from '#lib/uid.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { Found, PathCache } from './repos.model.ts'
@@ -98,8 +98,8 @@ const maxOrganizations = 1000
 /** Creates a cache of paths. `monotonic` returns milliseconds of a clock that never jumps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
   // Missing repositories are not cached, since they may be created soon and are rarely requested.
-  const paths = createAged<Found>(monotonic, { rereads: true }, ({ repo }) => repo !== undefined)
-  const organizations = createAged<boolean>(monotonic, { entries: maxOrganizations })
+  const paths = createSharedResults<Found>(monotonic, { rereads: true }, ({ repo }) => repo !== undefined)
+  const organizations = createSharedResults<boolean>(monotonic, { entries: maxOrganizations })
   return {
     find: (path) => paths.of(path, () => findByPath(reader, path)),
     hasOrganization: (name) => {

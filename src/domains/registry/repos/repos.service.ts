@@ -2,7 +2,7 @@ import type { Call, Work } from '#app.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { addGroup, checkNewGroup, type NewGroup, requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
+import { limitsOf, type QuotaLimits, requireCapacity } from '#domains/iam/groups/limits.service.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import {
@@ -18,7 +18,7 @@ import { applyPatch, checkFields, type Patch, snakeCase } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
-import { inRepo, lockRepo, meetingAt, type PushTarget } from '../blobs/blobs.store.ts'
+import { inRepo, lockRepo, type PushTarget, processLockOf } from '../blobs/blobs.store.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import { pathIn } from './paths.service.ts'
 import {
@@ -32,7 +32,7 @@ import {
   toRepoResource,
 } from './repos.model.ts'
 import * as store from './repos.store.ts'
-import { emptySync, type SettledSync, type SourceChange } from './sync-config.model.ts'
+import { emptySync, type ResolvedSync, type SourceChange } from './sync-config.model.ts'
 import { requireSyncTerms, withSource } from './synced-repos.service.ts'
 
 export type { PushTarget }
@@ -91,7 +91,7 @@ export function atRepo(db: Db, repo: RepoRef): PushTarget {
       db.tx((tx) => push(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
         ...inRepo,
         // A push with an `alone` lock takes the lock first. Other pushes first find out whether they need the lock.
-        ...(lock === 'alone' && { meets: meetingAt(repo.uid, lock) }),
+        ...(lock === 'alone' && { meets: processLockOf(repo.uid, lock) }),
       }),
   }
 }
@@ -180,7 +180,7 @@ async function addRepo(
   await requireGroup(tx, parent)
   const limits = known ?? (await limitsOf(tx, work, rootOf(parent)))
   if (limits.repositories < Number.POSITIVE_INFINITY) {
-    requireRoom(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
+    requireCapacity(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
   }
   const { repo: created, settled } = await resolveSource(tx, work, asked)
   if (!(await store.insertRepo(tx, created))) {
@@ -305,7 +305,7 @@ const namesSync = ({ paths }: Patch<Repo>): boolean => paths.some((path) => path
 async function resolveSource(tx: Tx, work: Work, asked: Repo, before?: Repo) {
   const { syncConfig, uid } = asked
   if (!syncConfig) return { repo: asked, settled: undefined }
-  const settled = await settleSync(tx, work, {
+  const settled = await resolveSync(tx, work, {
     repo: uid,
     before: before?.syncConfig,
     asked: { ...emptySync, ...syncConfig },
@@ -326,12 +326,12 @@ async function resolveAndSave(tx: Tx, work: Work, before: Repo, asked: Repo, isN
   return repo
 }
 
-async function settleSync(tx: Tx, work: Work, change: SourceChange): Promise<SettledSync> {
+async function resolveSync(tx: Tx, work: Work, change: SourceChange): Promise<ResolvedSync> {
   for (const sourceChanging of work.app.hooks.sourceChanging) return sourceChanging(tx, work, change)
   throw new Error('no domain copies repositories')
 }
 
-async function saveSync(tx: Tx, { app, cause }: Work, repo: string, settled: SettledSync | undefined): Promise<void> {
+async function saveSync(tx: Tx, { app, cause }: Work, repo: string, settled: ResolvedSync | undefined): Promise<void> {
   for (const sourceChanged of app.hooks.sourceChanged) await sourceChanged(tx, repo, settled, cause.now)
 }
 

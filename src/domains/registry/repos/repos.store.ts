@@ -1,6 +1,6 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { servedUrl } from '#db/nodes.ts'
-import { locking, meetAt, type RowLock } from '#db/row-locks.ts'
+import { enterProcessLock, locking, type RowLock } from '#db/row-locks.ts'
 import { queueForSearch } from '#db/search/search-queue.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -82,7 +82,7 @@ export async function findRepoRow(
 
 /** Repository with this uid, locked as by `lockRepo` in blobs.store.ts. */
 export async function lockRepoRow(tx: Tx, uid: string, lock: RowLock): Promise<RepoRow | undefined> {
-  await meetAt(tx, uid, lock)
+  await enterProcessLock(tx, uid, lock)
   return tx.get<RepoRow>(sql`
     SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE uid = ${uid} ${locking(tx, lock)}`)
 }

@@ -34,7 +34,7 @@ export type StoredSync = Omit<SyncConfig, 'uniqueTags' | 'gracePeriod'>
 export type SourceChange = { repo: string; before: SyncConfig | undefined; asked: SyncConfig }
 
 /** Source configuration to store for a repository. If `setter` is set, the copy begins again on behalf of this caller. */
-export type SettledSync = {
+export type ResolvedSync = {
   config: SyncConfig
   /** True if the caller may pull from the source and push to the repository. */
   mayCopy: boolean

@@ -26,7 +26,7 @@ export async function noteDue({ db }: App, lease: Lease): Promise<number> {
   let due = 0
   for (let late = lateNumbers; ; late = 0) {
     lease.check()
-    const seen = await store.seenNumber(db)
+    const seen = await store.lastIndexedNumber(db)
     if (late > 0 && (await store.lastNumber(db)) === seen) return due
     const repos = await store.reposBeyond(db, Math.max(0, seen - late), numbersAtOnce)
     const last = repos.length === 0 ? await store.lastNumber(db) : Math.max(...repos.map((one) => Number(one.last)))
@@ -36,7 +36,7 @@ export async function noteDue({ db }: App, lease: Lease): Promise<number> {
     for (const { repo } of repos) if (await hasSegmentToGet(db, repo)) large.push(repo)
     await lease.tx(async (tx) => {
       for (const repo of large) await noteDueRepo(tx, repo)
-      await store.setSeenNumber(tx, last)
+      await store.setLastIndexedNumber(tx, last)
     }, inRepo)
     due += large.length
   }

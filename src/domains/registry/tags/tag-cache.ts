@@ -1,5 +1,5 @@
 import type { Db } from '#db/sql.ts'
-import { createAged } from '#lib/caches/brief-cache.ts'
+import { createSharedResults } from '#lib/caches/short-lived-cache.ts'
 import type { TagRepo } from './tags.model.ts'
 import { digestOf } from './tags.store.ts'
 
@@ -21,7 +21,7 @@ export type TagCache = {
  * milliseconds of a clock that never jumps.
  */
 export function createTagCache(db: Db, monotonic: () => number): TagCache {
-  const cache = createAged<PulledAs | undefined>(monotonic, { rereads: true }, (found) => found !== undefined)
+  const cache = createSharedResults<PulledAs | undefined>(monotonic, { rereads: true }, (found) => found !== undefined)
   return {
     of(repo, name) {
       const read = () => digestOf(db, repo.id, name)

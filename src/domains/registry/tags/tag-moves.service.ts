@@ -68,7 +68,7 @@ export async function assignTag(
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
     for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, { tag: name, digest, time }, now)
     await history.insertRecords(tx, repo, [record])
-    await notifyTagLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
+    await notifyTagUnassigned(tx, by, repo, { tag: name, digest: previousDigest, time })
   }
   return { tag, previousDigest, changed }
 }
@@ -90,14 +90,14 @@ async function lastTimeOf(tx: Tx, { ledger }: TagRepo, name: string): Promise<st
 }
 
 /** Calls the hooks for the previous digest of a tag, if it had one. */
-async function notifyTagLeft(
+async function notifyTagUnassigned(
   tx: Tx,
   { app }: Pick<Work, 'app'>,
   repo: TagRepo,
   left: { tag: string; digest: string; time: string },
 ): Promise<void> {
   if (left.digest === '') return
-  for (const tagLeft of app.hooks.tagLeft) await tagLeft(tx, repo, left)
+  for (const tagUnassigned of app.hooks.tagUnassigned) await tagUnassigned(tx, repo, left)
 }
 
 /** Members of `Work` that writing an event needs. */
@@ -111,7 +111,7 @@ export async function removeTag(tx: Tx, by: By, tag: Tag, removal: AssignmentCau
   const time = timeAfter(now, tag.updateTime)
   await history.insertDeletions(tx, repo, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)
-  await notifyTagLeft(tx, by, repo, { tag: name, digest, time })
+  await notifyTagUnassigned(tx, by, repo, { tag: name, digest, time })
   await notifyHooks(tx, by, [tag.uid])
 }
 
@@ -217,7 +217,7 @@ export async function appendPastMoves(
   await history.insertRecords(tx, repo, records)
   // Retention starts at the time of the import, and not at the original times.
   for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {
-    await notifyTagLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
+    await notifyTagUnassigned(tx, by, repo, { tag: name, digest, time: by.cause.now })
   }
 
   const [first, latest] = [records[0]!, records.at(-1)!]

@@ -109,11 +109,11 @@ export async function lastNumber(reader: Reader): Promise<number> {
 }
 
 /** Number of the last tag that was examined. */
-export async function seenNumber(reader: Reader): Promise<number> {
+export async function lastIndexedNumber(reader: Reader): Promise<number> {
   return Number((await readFact(reader, 'tags_seen')) ?? 0)
 }
 
-export function setSeenNumber(tx: Tx, number: number): Promise<void> {
+export function setLastIndexedNumber(tx: Tx, number: number): Promise<void> {
   return writeFact(tx, 'tags_seen', String(number))
 }
 

@@ -13,10 +13,10 @@ import { type Window, within } from './tag-history.store.ts'
  * Source of an upstream history: a repository at the address that served the history. `path` includes the prefix of the upstream.
  */
 export type HistorySource = { ledger: number; upstream: string; origin: string; path: string }
-type TellerRow = { id: number; moves: number }
+type SourceRow = { id: number; moves: number }
 
-async function findTeller(reader: Reader, { ledger, origin, path }: HistorySource): Promise<TellerRow | undefined> {
-  return reader.get<TellerRow>(sql`
+async function findSource(reader: Reader, { ledger, origin, path }: HistorySource): Promise<SourceRow | undefined> {
+  return reader.get<SourceRow>(sql`
     SELECT id, moves FROM history_tellers WHERE ledger_id = ${ledger} AND origin = ${origin} AND path = ${path}`)
 }
 
@@ -58,7 +58,7 @@ export async function addReported(
   await tx.run(sql`
     INSERT INTO history_tellers (ledger_id, upstream_uid, origin, path, moves)
     VALUES (${ledger}, ${upstream}, ${origin}, ${path}, 0) ON CONFLICT (ledger_id, origin, path) DO NOTHING`)
-  const { id } = (await findTeller(tx, teller))!
+  const { id } = (await findSource(tx, teller))!
   const last = await findLastReported(tx, teller, tag)
   let isThere = last !== undefined && last.event !== eventNumbers.deleted
   const fresh = moves.filter(({ time }) => time > (last?.time ?? ''))

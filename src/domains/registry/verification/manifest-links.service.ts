@@ -24,7 +24,7 @@ export async function verifyManifests(db: Db, watch: Watch): Promise<void> {
     if (manifests.length < page) break
     after = manifests.at(-1)!.id
   }
-  await verifyLoose(db, watch)
+  await verifyUnneededLinks(db, watch)
 }
 
 async function verifyManifestsOf(
@@ -99,7 +99,7 @@ function writeLinks(db: Db, key: store.ManifestKey, document: ManifestDocument):
   }, inRepo)
 }
 
-async function verifyLoose(db: Db, watch: Watch): Promise<void> {
+async function verifyUnneededLinks(db: Db, watch: Watch): Promise<void> {
   for (let after = start; ; ) {
     const links = await store.linksAfter(db, after, page)
     for (const { repo, manifest } of links.filter(({ isLoose }) => isLoose === 1)) {

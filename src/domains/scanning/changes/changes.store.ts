@@ -12,7 +12,7 @@ import { type NamedRow, namedColumns, toNamed } from '../records/records.store.t
 import { type Change, changeKinds } from './changes.model.ts'
 
 /** `came`: the finding is open and was not reported yet. `went`: the finding was reported and is closed now. */
-export type Turned = 'came' | 'went'
+export type Transition = 'came' | 'went'
 
 /**
  * A package, and the organization whose own advisories its findings come from. The organization is empty for findings from shared
@@ -23,7 +23,7 @@ export type FindingComponent = StoredComponent & { organization: string }
 /** Compared packages with a finding to report, in the order of the finding numbers, after the finding `after`. */
 export async function listUnannounced(
   reader: Reader,
-  turned: Turned,
+  turned: Transition,
   after: number,
   most: number,
 ): Promise<(FindingComponent & { findingNo: number })[]> {

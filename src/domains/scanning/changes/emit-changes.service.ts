@@ -108,7 +108,7 @@ async function emitForRepos(
     const inputs: EventInput[] = []
     const lists: Resolved = { told: new Set(), later: new Set() }
     for (const one of some) {
-      const told = await findToldChange(app, telling, one, lists)
+      const told = await findReportedChange(app, telling, one, lists)
       if (told) inputs.push(toEventInput(telling, told))
     }
     await lease.tx(async (tx) => {
@@ -149,7 +149,7 @@ export const isWithin = ({ organization }: Pick<Change, 'organization'>, repoUid
  * Event content for one repository. Returns undefined if no tag points to an affected image, or if the findings of the repository
  * did not change.
  */
-async function findToldChange(
+async function findReportedChange(
   app: App,
   change: ReportedChange,
   at: RepoAt,
@@ -179,7 +179,7 @@ async function findToldChange(
     await setImmediate()
   }
   told.sort((one, other) => (one.tag.tag < other.tag.tag ? -1 : 1))
-  return told.length === 0 ? undefined : toToldChange(app, change, at, told)
+  return told.length === 0 ? undefined : toReportedChange(app, change, at, told)
 }
 
 /**
@@ -236,7 +236,7 @@ async function withoutAccepted(
   })
 }
 
-async function toToldChange(
+async function toReportedChange(
   { db }: App,
   { vulnerability }: ReportedChange,
   { repoUid, name }: RepoAt,

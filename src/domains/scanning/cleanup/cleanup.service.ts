@@ -98,7 +98,7 @@ export async function sweepComponents(sweeping: Sweeping): Promise<number> {
   const { app } = sweeping
   let components = 0
   for (let after = 0; ; ) {
-    const page = await store.heldAfter(app.db, after, rowsAtOnce)
+    const page = await store.componentsOnHoldAfter(app.db, after, rowsAtOnce)
     const last = page.at(-1)
     if (!last) return components
     after = last.componentNo

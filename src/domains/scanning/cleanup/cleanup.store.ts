@@ -65,7 +65,7 @@ export async function deleteList(tx: Tx, listNo: number): Promise<void> {
 }
 
 /** Components on hold after `after`, in order. Each row states if any list contains the component. */
-export async function heldAfter(
+export async function componentsOnHoldAfter(
   reader: Reader,
   after: number,
   most: number,

@@ -15,7 +15,7 @@ import {
   type AffectedRow,
   bytesOfFinding,
   findingStates,
-  keptOf,
+  limitOwnFindings,
   type NewFinding,
   type OpenFinding,
 } from './findings.model.ts'
@@ -51,7 +51,7 @@ export async function matchSlice(
     ...new Set(found.map(({ organization }) => organization).filter((organization) => organization !== '')),
   ]
   const before = organizations.length > 0 ? await store.countOwn(tx, { components: numbers, organizations }, after) : []
-  const wanted = keptOf(found, before)
+  const wanted = limitOwnFindings(found, before)
   const open = await store.openFindings(tx, numbers, page)
   const keyOf = ({ componentNo, affectedNo, state, severity }: NewFinding | OpenFinding) =>
     `${componentNo} ${affectedNo} ${state} ${severity}`

@@ -43,7 +43,7 @@ export const mostOwn = 1000
  * Applies the limit `mostOwn`. Keeps all shared findings, and each organization's findings in a package with the lowest entry
  * numbers. `before` has the numbers of findings from earlier slices.
  */
-export function keptOf(
+export function limitOwnFindings(
   found: readonly NewFinding[],
   before: readonly { componentNo: number; organization: string; total: number }[],
 ): NewFinding[] {

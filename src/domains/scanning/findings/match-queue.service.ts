@@ -11,10 +11,18 @@ import { type DueMatch, readCountsItem, readPackageItem } from '../queue/queue.m
 import * as queue from '../queue/queue.store.ts'
 import { componentsNamed } from './findings.store.ts'
 import { countList, countPackages, spreadPage } from './open-findings.service.ts'
-import { createPace, end, type ItemInProgress, later, matchAll, pause, suppressAll } from './queue-items.service.ts'
+import {
+  createSliceSize,
+  end,
+  type ItemInProgress,
+  later,
+  matchAll,
+  pause,
+  suppressAll,
+} from './queue-items.service.ts'
 import { type PairCursor, pairsOfList, pairsTouching } from './suppressions.store.ts'
 
-export type MatchTaker = { node: string; isGone(node: string): boolean; after: string | undefined }
+export type MatchClaimer = { node: string; isGone(node: string): boolean; after: string | undefined }
 
 /** Time in ms after which an item is paused, so that the next item of the queue is processed. */
 const turnMs = 1000
@@ -23,7 +31,7 @@ const turnMs = 1000
  * Claims an item that is due, or an item that a stopped server had claimed. Returns undefined if there is no such item. Scopes
  * take turns.
  */
-export async function claimMatch(app: App, { node, isGone, after }: MatchTaker): Promise<DueMatch | undefined> {
+export async function claimMatch(app: App, { node, isGone, after }: MatchClaimer): Promise<DueMatch | undefined> {
   for (;;) {
     const left = (await queue.ownedMatches(app.db)).find(({ owner }) => owner === node || isGone(owner))
     const next = left ?? (await nextDue(app, after))
@@ -52,7 +60,7 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
 /** Processes an item. Throws if the item must be tried again. */
 export async function processMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
   const began = performance.now()
-  const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
+  const work = { app, item, signal, pace: createSliceSize(), isLate: () => performance.now() - began > turnMs }
   await processors[item.kind](work)
 }
 

@@ -89,7 +89,7 @@ async function follow(tx: Tx, { app, item: { organization, dueTime } }: Work, li
   const now = app.clock().toISOString()
   const turned: MatchItem[] = []
   for (const { listNo, open } of some) {
-    if (await hasTurned(tx, { listNo, open, most }, now))
+    if (await hasChanged(tx, { listNo, open, most }, now))
       turned.push({ kind: 'list', organization, item: String(listNo) })
   }
   await queueMatches(tx, turned, dueTime)
@@ -100,7 +100,7 @@ async function follow(tx: Tx, { app, item: { organization, dueTime } }: Work, li
  * True if the list has now exceeded its limit, or fallen below half of the limit. Between half and all of the limit, the state
  * does not change. So a list is not compared again and again.
  */
-async function hasTurned(
+async function hasChanged(
   tx: Tx,
   { listNo, open, most }: { listNo: number; open: number; most: number },
   now: string,

@@ -30,7 +30,7 @@ const pairsAtOnce = 16
 const findingsAtOnce = 500
 
 /** An item in progress. `isLate` returns true if the item must pause, so that other items of the queue are processed. */
-export type ItemInProgress = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
+export type ItemInProgress = { app: App; item: DueMatch; signal: AbortSignal; pace: SliceSize; isLate: () => boolean }
 
 /** Puts the item back into the queue with its progress, so that other items are processed first. */
 export async function pause(
@@ -95,10 +95,10 @@ export async function suppressAll({ app, signal }: ItemInProgress, pairs: readon
   }
 }
 
-export type Pace = { readonly size: number; rowsFor(components: number): number; took(ms: number): void }
+export type SliceSize = { readonly size: number; rowsFor(components: number): number; took(ms: number): void }
 
 /** Adapts the size of slices: smaller after a slow one, larger after a fast one. */
-export function createPace(): Pace {
+export function createSliceSize(): SliceSize {
   let many = compared.first
   return {
     get size() {

@@ -5,7 +5,7 @@ import type { MatchedComponent } from '../lists/lists.model.ts'
 import { countEntries, findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
 import { countMatches } from '../queue/queue.store.ts'
 import { ecosystemsOf, findingsOf } from './compare.service.ts'
-import { keptOf, type NewFinding, type OpenFinding } from './findings.model.ts'
+import { limitOwnFindings, type NewFinding, type OpenFinding } from './findings.model.ts'
 import { affectedNow, componentsAfter, openFindings } from './findings.store.ts'
 import { openOfComponent, openOfList } from './open-findings.store.ts'
 import { suppressionDifferences } from './suppression.service.ts'
@@ -53,7 +53,7 @@ async function differencesOf(db: App['db'], component: MatchedComponent): Promis
     if (!last || rows.length < rowsAtOnce) break
     after = last.affectedNo
   }
-  const wanted = new Map(keptOf(all, []).map((one) => [keyOf(one), one]))
+  const wanted = new Map(limitOwnFindings(all, []).map((one) => [keyOf(one), one]))
   const open = await openFindings(db, [component.componentNo], { after: 0, upTo: Number.MAX_SAFE_INTEGER })
   const stored = new Set(open.map(keyOf))
   const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`

@@ -7,7 +7,7 @@ import {
   boundsOf,
   isMeant,
   isWithin,
-  namesMeant,
+  namesMatched,
   type PackagePattern,
   patternOf,
 } from '#contents/package-pattern.ts'
@@ -47,7 +47,7 @@ type Hit = store.ListedComponent & { isUncertain: boolean }
 
 /** Lists one page of the images. */
 export async function listImagesWithPackage(call: Call, page: Page, query: PackageQuery): Promise<ImagesWithPackage> {
-  const wanted = wantedBy(query)
+  const wanted = readPackageQuery(query)
   const { db } = call.app
   const searched = await searchedIn(call, await findScopes(call, query.scope))
   const found = await seekImages<Hit>(call, page, searched, {
@@ -78,7 +78,7 @@ async function hitsIn(
   return hits.sort((one, other) => Number(one.isUncertain) - Number(other.isUncertain)).slice(0, most)
 }
 
-const namesOf = ({ name, pattern }: Wanted): string[] => (pattern ? namesMeant(pattern) : [name])
+const namesOf = ({ name, pattern }: Wanted): string[] => (pattern ? namesMatched(pattern) : [name])
 
 async function hitsNamed(
   { app: { db }, signal }: Call,
@@ -115,7 +115,7 @@ type Wanted = {
 
 const maxText = 512
 
-function wantedBy({ name, ecosystem, version, versionRange, purl }: PackageQuery): Wanted {
+function readPackageQuery({ name, ecosystem, version, versionRange, purl }: PackageQuery): Wanted {
   const problems: FieldViolation[] = []
   for (const [field, text] of Object.entries({ name, ecosystem, version, version_range: versionRange, purl })) {
     if (text.length > maxText) problems.push({ field, description: `must be at most ${maxText} characters long` })

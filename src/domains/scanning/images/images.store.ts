@@ -67,7 +67,7 @@ export async function listsFrom(reader: Reader, from: number, most: number): Pro
 }
 
 /** Package lists after `after` that were not compared yet, or with more findings than are stored, in order. */
-export async function unsureLists(reader: Reader, after: number, most: number): Promise<NamedList[]> {
+export async function incompleteLists(reader: Reader, after: number, most: number): Promise<NamedList[]> {
   const rows = await reader.all<ListRow>(sql`
     SELECT * FROM (SELECT ${listColumns} FROM component_lists l
                     WHERE l.match_time = '' AND l.id > ${after} ORDER BY l.id LIMIT ${most}) AS matches

@@ -265,9 +265,9 @@ async function countUnknown(
       await setImmediate()
     }
   }
-  for (const name of scoped ? unsureLists(scoped) : []) await noteAll(name)
+  for (const name of scoped ? incompleteLists(scoped) : []) await noteAll(name)
   for (let after: number | undefined = scoped ? undefined : 0; after !== undefined && !isFull(); ) {
-    const lists: NamedList[] = await store.unsureLists(db, after, unsureAtOnce)
+    const lists: NamedList[] = await store.incompleteLists(db, after, unsureAtOnce)
     const used = await hashesInUse(
       db,
       lists.map(({ key }) => key.hash),
@@ -278,7 +278,7 @@ async function countUnknown(
   return { unknown: Math.min(found.size, mostUnknown), moreUnknown: isFull() }
 }
 
-const unsureLists = ({ lists, missing }: Scoped): ListName[] => [
+const incompleteLists = ({ lists, missing }: Scoped): ListName[] => [
   ...lists.filter(({ matchTime, isOver }) => matchTime === '' || isOver).map(({ key }) => key),
   ...missing,
 ]

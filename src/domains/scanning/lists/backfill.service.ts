@@ -1,6 +1,6 @@
 // Adds package rows for images that earlier releases stored without such rows. So no image has to be pushed again.
 import type { App } from '#app.ts'
-import { keptPackagesOf, nextContents } from '#domains/registry/images/image-contents.service.ts'
+import { nextContents, packagesOfList } from '#domains/registry/images/image-contents.service.ts'
 import { Walk } from '#lib/scheduling/walk.ts'
 import { listStates } from './lists.model.ts'
 import { completeList, prepareList } from './lists.service.ts'
@@ -33,7 +33,7 @@ async function insertLists(app: App, hash: string, contents: Contents, signal: A
   }
   if (missing.length === 0) return
   const walk = new Walk({ steps: 10, bytes: 256 * 2 ** 20 }, signal, (limit) => new Error(`more than ${limit}`))
-  const packages = await keptPackagesOf(app.db, hash, walk)
+  const packages = await packagesOfList(app.db, hash, walk)
   // The last image with this list was deleted in the meantime.
   if (!packages) return
   for (const { distribution, organization } of missing) {

@@ -123,7 +123,7 @@ async function countsOfTag(
   const digests = images.map(({ digest }) => digest)
   const sizes = await createSizes(counting.call, repo, digests)
   const first = images.flatMap(({ day, spans }) => spans.find(({ fromTime }) => fromTime <= day.end) ?? [])
-  await counting.knowledge.foresee(first, [rootOf(repo.uid)])
+  await counting.knowledge.preload(first, [rootOf(repo.uid)])
   for (const held of images) {
     await counting.walk.pause()
     const { day, digest } = held

@@ -88,7 +88,7 @@ async function ranked(app: Call['app'], found: readonly Omit<ShownFinding, 'rank
   const ranks = await ranksOf(app, vulnerabilities)
   const all = found.map((one) => ({
     ...one,
-    rank: rankAmong(one.vulnerabilities.flatMap((id) => ranks.get(id) ?? [])),
+    rank: combineRanks(one.vulnerabilities.flatMap((id) => ranks.get(id) ?? [])),
   }))
   const used = ({ rank }: ShownFinding) => (rank.exploited ? 1 : 0)
   const likely = ({ rank }: ShownFinding) => rank.likelihood?.epss ?? -1
@@ -101,7 +101,7 @@ async function ranked(app: Call['app'], found: readonly Omit<ShownFinding, 'rank
   )
 }
 
-function rankAmong(ranks: readonly Rank[]): Omit<Rank, 'cve'> {
+function combineRanks(ranks: readonly Rank[]): Omit<Rank, 'cve'> {
   const exploited = ranks.find((one) => one.exploited)?.exploited
   const likely = ranks.flatMap(({ likelihood }) => likelihood ?? []).sort((a, b) => b.epss - a.epss)[0]
   return { ...(exploited && { exploited }), ...(likely && { likelihood: likely }) }

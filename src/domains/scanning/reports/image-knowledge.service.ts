@@ -18,7 +18,7 @@ import { type Coverage, coverageOf, withDistribution } from './coverage.service.
 /** Cache of scan results for the lifetime of a request. */
 export type Knowledge = {
   /** Reads the results for many images in a few statements, without the locations of packages. */
-  foresee(contents: readonly ContentsSpan[], organizations: readonly string[]): Promise<void>
+  preload(contents: readonly ContentsSpan[], organizations: readonly string[]): Promise<void>
   /** Result for the contents of an image. Undefined if the packages were not compared yet, or if no data source covers them. */
   of(contents: ContentsSpan, organizations: readonly string[]): Promise<ImageKnowledge | undefined>
   /** Result for an image at a time. `spans` has the contents of the image, the newest first. */
@@ -98,7 +98,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     }
   }
   const knowledge: Knowledge = {
-    async foresee(contents, organizations) {
+    async preload(contents, organizations) {
       const wanted = new Map<string, ContentsRecord>()
       for (const one of contents) {
         const key = keyOf(one, organizations)

@@ -42,7 +42,7 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
     .slice(0, maxReports)
   const walk = new Walk(walkLimits, call.signal, (limit) => new Error(`more than ${limit}`))
   const reports: ImageReport[] = []
-  const room = roomForReports()
+  const room = createAnswerLimits()
   for (const { digest, knowledge, time } of wanted) {
     await walk.pause()
     const report = reportAt(knowledge, digest, time)
@@ -56,7 +56,7 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
  * Size limits of an answer with reports. `takes` returns false for the first report that does not fit. Throws RESOURCE_EXHAUSTED
  * if the newest report alone is too long.
  */
-export function roomForReports(): { takes(report: ImageReport): boolean } {
+export function createAnswerLimits(): { takes(report: ImageReport): boolean } {
   let [vulnerabilities, characters, reports] = [maxVulnerabilities, maxRaw, maxReports]
   return {
     takes(report) {

@@ -16,7 +16,7 @@ import {
   vulnReportType,
 } from '../image-findings/reports.model.ts'
 import type { ReportFacts } from '../scan-reports/scan-reports.model.ts'
-import { findKept, headOf } from '../scan-reports/scan-reports.service.ts'
+import { findStoredReport, headOf } from '../scan-reports/scan-reports.service.ts'
 import { toCycloneDx } from './cyclone-dx.service.ts'
 import { findReport, type ReportKey, reportAgain } from './image-reports.service.ts'
 
@@ -33,9 +33,9 @@ export type RawQuery = { digest: string; ours: boolean; scanner: number; time: s
 /** Finds a raw report. Throws NOT_FOUND if there is none, and RESOURCE_EXHAUSTED if the report exceeds the length limit. */
 export async function findRaw(call: Call, { digest, ours, scanner, time }: RawQuery): Promise<RawReport> {
   const own = ours ? await findReport(call, digest, time).catch(unlessMissing) : undefined
-  if (own) return rawOfOurs(call, own)
-  const facts = found(await findKept(call, digest, scanner, time), vulnReportType, digest)
-  return found(await rawOfKept(call, facts), vulnReportType, digest)
+  if (own) return rawOfOwn(call, own)
+  const facts = found(await findStoredReport(call, digest, scanner, time), vulnReportType, digest)
+  return found(await rawOfStored(call, facts), vulnReportType, digest)
 }
 
 function unlessMissing(error: unknown): undefined {
@@ -43,7 +43,7 @@ function unlessMissing(error: unknown): undefined {
   throw error
 }
 
-async function rawOfOurs(call: Call, { report, key }: { report: ImageReport; key: ReportKey }): Promise<RawReport> {
+async function rawOfOwn(call: Call, { report, key }: { report: ImageReport; key: ReportKey }): Promise<RawReport> {
   const held = await reserveMemory(call, ownerOf(call.caller.uid), report)
   try {
     const text = textOf(call.app, report)
@@ -54,7 +54,7 @@ async function rawOfOurs(call: Call, { report, key }: { report: ImageReport; key
   }
 }
 
-async function rawOfKept(call: Call, facts: ReportFacts): Promise<RawReport | undefined> {
+async function rawOfStored(call: Call, facts: ReportFacts): Promise<RawReport | undefined> {
   const repo = { id: facts.repo }
   const blob = await findBlob(call, repo, facts.rawDigest)
   if (!blob) return undefined
@@ -115,12 +115,12 @@ export async function openRaw(opening: Opening, ticket: string): Promise<OpenRep
   const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
   if (app.clock().getTime() >= until)
     throw permissionDenied('the link has expired; request the report again to get a new one')
-  return 'ours' in opened ? openOurs(opening, ...opened.ours) : openKept(opening, ...opened.kept)
+  return 'ours' in opened ? openOwn(opening, ...opened.ours) : openStored(opening, ...opened.kept)
 }
 
 const reportNotFound = () => notFound(vulnReportType, 'of this link')
 
-async function openKept(opening: Opening, id: number, digest: string): Promise<OpenReport> {
+async function openStored(opening: Opening, id: number, digest: string): Promise<OpenReport> {
   const blob = await findBlob(opening, { id }, digest)
   const content = blob && (await openBlob(opening, { id }, blob, { client: opening.signal }))
   if (!content) throw reportNotFound()
@@ -131,7 +131,7 @@ async function openKept(opening: Opening, id: number, digest: string): Promise<O
   }
 }
 
-async function openOurs(opening: Opening, key: ReportKey, digest: string): Promise<OpenReport> {
+async function openOwn(opening: Opening, key: ReportKey, digest: string): Promise<OpenReport> {
   const again = await reportAgain({ ...opening, now: opening.app.clock().toISOString() }, key)
   if (!again) throw reportNotFound()
   let sent: number | undefined

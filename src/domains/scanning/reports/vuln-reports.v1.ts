@@ -24,7 +24,7 @@ import {
 import { severityLevels } from '../records/records.model.ts'
 import { listOutside } from '../scan-reports/scan-reports.service.ts'
 import { listCounts } from './count-reports.service.ts'
-import { listReports, roomForReports } from './image-reports.service.ts'
+import { createAnswerLimits, listReports } from './image-reports.service.ts'
 import { findRaw } from './raw-reports.service.ts'
 
 const toVulnReport = messageOf(VulnReportSchema)
@@ -67,7 +67,7 @@ function newest(reports: readonly ImageReport[]): ImageReport[] {
   const sorted = reports.toSorted((one, other) => {
     return one.createTime === other.createTime ? 0 : one.createTime > other.createTime ? -1 : 1
   })
-  const room = roomForReports()
+  const room = createAnswerLimits()
   const cut = sorted.findIndex((report) => !room.takes(report))
   return cut < 0 ? sorted : sorted.slice(0, cut)
 }

@@ -1,6 +1,6 @@
 // Accepted risks: validates requests, applies limits, and adopts VEX statements.
 import type { Call } from '#app.ts'
-import { keptPattern } from '#contents/package-pattern.ts'
+import { canonicalPattern } from '#contents/package-pattern.ts'
 import { type EndingKind, problemOfReason, problemOfUntil } from '#domains/rules/endings.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { AppError, type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
@@ -37,7 +37,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
     return {
       ...{ ...input, stated },
       vulnerability: await canonicalName(call.app.db, input.vulnerability, [rootOf(scope)]),
-      package: input.package === '' ? '' : keptPattern(input.package)!,
+      package: input.package === '' ? '' : canonicalPattern(input.package)!,
     }
   },
   async limit(tx, { scopeUid, vulnerability }) {
@@ -73,7 +73,7 @@ function problemsOf(input: NewRisk, now: string): FieldViolation[] {
   }
   add('vulnerability', problemOfName(input.vulnerability))
   if (input.digest !== '' && !isDigest(input.digest)) add('digest', 'is not a digest')
-  if (input.package.length > 512 || (input.package !== '' && keptPattern(input.package) === undefined)) {
+  if (input.package.length > 512 || (input.package !== '' && canonicalPattern(input.package) === undefined)) {
     add('package', 'must be a package URL of a supported type, such as pkg:deb/debian/openssl')
   }
   add('reason', problemOfReason(input.reason))

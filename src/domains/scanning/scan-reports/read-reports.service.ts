@@ -9,7 +9,7 @@ import { locationIn } from '#domains/registry/blobs/blobs.service.ts'
 import { charge, giveBack } from '#domains/registry/blobs/usage.service.ts'
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { AppError } from '#lib/errors.ts'
-import { dueByOrganization } from '#lib/scheduling/read-turns.ts'
+import { dueByOrganization } from '#lib/scheduling/read-scheduler.ts'
 import {
   maxReportBytes,
   type ReadReport,
@@ -152,7 +152,7 @@ async function storeReport(app: App, waiting: WaitingReport, read: ScanReport, w
       const now = app.clock().toISOString()
       const same = await store.findSame(tx, waiting, report)
       if (same !== undefined) {
-        await store.noteSeen(tx, same, now)
+        await store.noteLastSeen(tx, same, now)
         return storeIgnored(tx, waiting, 'SAME', `the report has the same content as report ${same}`)
       }
       if (!(await store.finishReport(tx, id, report, now))) return

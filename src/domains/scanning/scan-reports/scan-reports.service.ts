@@ -13,7 +13,6 @@ import { AppError, found, invalid, notFound, tooMany } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, rootOf, top } from '#lib/uid.ts'
 import { worse } from '../findings/severity.model.ts'
 import { type ImageReport, maxReports, maxVulnerabilities, vulnReportType } from '../image-findings/reports.model.ts'
-import { keepReport } from './kept-report.service.ts'
 import { holdForCall } from './report-memory.service.ts'
 import {
   joinReports,
@@ -27,6 +26,7 @@ import {
   versionOf,
 } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
+import { storeScanReport } from './stored-report.service.ts'
 
 export type { ReportFacts } from './scan-reports.model.ts'
 
@@ -68,7 +68,7 @@ export async function importReport(
       60,
     )
   }
-  const rawDigest = await keepReport(call, row, content, call.url)
+  const rawDigest = await storeScanReport(call, row, content, call.url)
   const id =
     rawDigest === undefined
       ? undefined
@@ -172,7 +172,7 @@ const scopesAtOnce = 100
  * Finds the newest report of a digest by a scanner that was created at `time` or before. If `time` is empty, finds the newest
  * report.
  */
-export async function findKept(
+export async function findStoredReport(
   call: Call,
   digest: string,
   scanner: number,

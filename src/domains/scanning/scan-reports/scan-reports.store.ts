@@ -175,7 +175,7 @@ export async function findSame(
   return same ? newest.id : undefined
 }
 
-export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
+export async function noteLastSeen(tx: Tx, id: number, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE scan_reports SET seen_time = ${now},
            check_time = CASE WHEN signatures < 0 AND check_time = '' THEN CAST(${now} AS TEXT) ELSE check_time END

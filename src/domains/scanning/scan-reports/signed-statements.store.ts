@@ -2,7 +2,7 @@ import { allOf, atMost, exists } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
 /**
- * Statement of a signer about a vulnerability in an image, or in one package of the image. `saidTime` is the time in the
+ * Statement of a signer about a vulnerability in an image, or in one package of the image. `statementTime` is the time in the
  * document.
  */
 export type SignedStatement = {
@@ -12,7 +12,7 @@ export type SignedStatement = {
   stated: string
   /** ID of the statement in lists of statements. */
   statement: string
-  saidTime: string
+  statementTime: string
 }
 
 export type ImageIn = { repoUid: string; digest: string }
@@ -27,7 +27,7 @@ export async function activeStatements(
   vulnerabilities: readonly string[],
 ): Promise<ActiveStatement[]> {
   const inForce = (some: readonly string[]) => sql`
-    SELECT id, vulnerability, package, status, stated, statement, said_time AS "saidTime" FROM signed_statements
+    SELECT id, vulnerability, package, status, stated, statement, said_time AS "statementTime" FROM signed_statements
      WHERE repo_uid = ${repoUid} AND digest = ${digest} AND signer_uid = ${signer} AND until_time = ''
        AND vulnerability IN (${list(some)})`
   return allOf(reader, vulnerabilities, inForce)
@@ -48,18 +48,18 @@ export async function insertSigned(
   one: SignedStatement,
   now: string,
 ): Promise<number> {
-  const { vulnerability, status, stated, statement, saidTime } = one
+  const { vulnerability, status, stated, statement, statementTime } = one
   const row = await tx.get<{ id: number }>(sql`
     INSERT INTO signed_statements (repo_uid, digest, vulnerability, package, signer_uid, status, stated, statement,
                                    said_time, from_time)
     VALUES (${repoUid}, ${digest}, ${vulnerability}, ${one.package}, ${signer}, ${status}, ${stated}, ${statement},
-            ${saidTime}, ${now}) RETURNING id`)
+            ${statementTime}, ${now}) RETURNING id`)
   return row!.id
 }
 
 /** Stores the new time of a statement that the signer has repeated. */
-export async function noteStatementTime(tx: Tx, id: number, saidTime: string): Promise<void> {
-  await tx.run(sql`UPDATE signed_statements SET said_time = ${saidTime} WHERE id = ${id}`)
+export async function noteStatementTime(tx: Tx, id: number, statementTime: string): Promise<void> {
+  await tx.run(sql`UPDATE signed_statements SET said_time = ${statementTime} WHERE id = ${id}`)
 }
 
 export async function endSigned(tx: Tx, id: number, now: string): Promise<void> {

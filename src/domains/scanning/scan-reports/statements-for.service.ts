@@ -13,14 +13,14 @@ import { listStatements, type Statement } from './statements.service.ts'
 const most = { each: 20, all: 5000 }
 
 /** A vulnerability with all of its names, in a package. */
-export type AskedFinding = { names: readonly string[]; component: { kind: string; name: string; version: string } }
+export type FindingQuery = { names: readonly string[]; component: { kind: string; name: string; version: string } }
 
 /** The newest statements on each finding, in the order of the findings. Use `listStatements` for statements beyond the limits. */
 export async function statementsFor(
   call: Call,
   repoUid: string,
   digest: string,
-  findings: readonly AskedFinding[],
+  findings: readonly FindingQuery[],
 ): Promise<Statement[][]> {
   const all = findings.length === 0 ? [] : await listStatements(call, repoUid, digest)
   if (all.length === 0) return findings.map(() => [])
@@ -70,7 +70,7 @@ async function indexOf(
   return statementIndex
 }
 
-const keyOf = ({ kind, name, version }: AskedFinding['component']): string => JSON.stringify([kind, name, version])
+const keyOf = ({ kind, name, version }: FindingQuery['component']): string => JSON.stringify([kind, name, version])
 
 function addStatement(sets: Map<string, Set<number>>, key: string, number: number): void {
   const set = sets.get(key) ?? new Set()

@@ -2,7 +2,7 @@
 // statement hides a finding only after a member adopts the statement as an accepted risk, or if a trusted signer has signed the
 // statement.
 import type { Call } from '#app.ts'
-import { keptPattern } from '#contents/package-pattern.ts'
+import { canonicalPattern } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
 import { isKnownImage } from '#domains/registry/images/image-contents.service.ts'
 import { findRepoByUid } from '#domains/registry/repos/paths.service.ts'
@@ -89,7 +89,7 @@ export async function adoptedStatement(
     throw refuse(`has the status ${status}; only statements with the status not_affected or fixed can be adopted`)
   const stated = [status, justification, text].filter(Boolean).join(', ').slice(0, 1000)
   const of = { vulnerability, stated: `${author || 'unknown author'}: ${stated}` }
-  const wanted = named === '' ? undefined : keptPattern(named)
+  const wanted = named === '' ? undefined : canonicalPattern(named)
   if (named !== '' && !wanted)
     throw refuse('must be a package URL of a supported type, such as pkg:deb/debian/openssl', 'package')
   const { image, parts } = aboutImage(one, digest)
@@ -97,7 +97,7 @@ export async function adoptedStatement(
   if (parts.length === 0) throw refuse('is about another image')
   // If a product has no supported package URL, an acceptance for the whole image would hide more findings than the statement
   // covers.
-  const packages = parts.map((part) => keptPattern(part) ?? '')
+  const packages = parts.map((part) => canonicalPattern(part) ?? '')
   if (wanted) {
     if (!packages.includes(wanted)) throw refuse('must be a package of the statement', 'package')
     return { ...of, package: named }

@@ -26,14 +26,14 @@ type ScannerQueue = {
   /** The organization whose job was started last. */
   after: string
   /** Time in ms until which the scanner gets no requests, because it was unavailable. */
-  restsUntil: number
+  pausedUntil: number
   /**
    * For each organization, the time in ms until which the scanner gets no requests for it. A pushed image can be the reason that
    * the scanner does not answer.
    */
   resting: Map<string, number>
   /** True if the scanner did not answer a request for an image. Then the scanner's metadata is read again before the next job. */
-  isDoubted: boolean
+  needsMetadata: boolean
 }
 
 /** Processes jobs until none is due. */
@@ -82,7 +82,7 @@ export async function askScanners(app: App, lease: Lease): Promise<ScanRun> {
 
 const createScannerQueue = (scanner: Scanner): ScannerQueue => ({
   scanner,
-  ...{ serving: new Set(), after: '', restsUntil: 0, resting: new Map(), isDoubted: false },
+  ...{ serving: new Set(), after: '', pausedUntil: 0, resting: new Map(), needsMetadata: false },
 })
 
 /**
@@ -91,7 +91,7 @@ const createScannerQueue = (scanner: Scanner): ScannerQueue => ({
  */
 function pauseOrganization(scannerQueue: ScannerQueue, { organization }: ScanJob, until: number): void {
   scannerQueue.resting.set(organization, until)
-  scannerQueue.isDoubted = true
+  scannerQueue.needsMetadata = true
 }
 
 /**
@@ -99,7 +99,7 @@ function pauseOrganization(scannerQueue: ScannerQueue, { organization }: ScanJob
  * one.
  */
 async function findDueJobs({ db, clock }: App, scannerQueue: ScannerQueue): Promise<ScanJob[]> {
-  if (scannerQueue.restsUntil > clock().getTime() || scannerQueue.serving.size >= mostAtOnce) return []
+  if (scannerQueue.pausedUntil > clock().getTime() || scannerQueue.serving.size >= mostAtOnce) return []
   const now = clock().toISOString()
   for (const [organization, until] of scannerQueue.resting)
     if (until <= Date.parse(now)) scannerQueue.resting.delete(organization)
@@ -127,7 +127,7 @@ async function processJob({ app, lease, url }: Serving, scannerQueue: ScannerQue
     const asked = await findScanner(app, lease, scannerQueue)
     if (asked === 'gone') return 'dropped'
     if (asked !== 'away') return await stepScan({ app, lease, url, ...asked }, job)
-    scannerQueue.restsUntil = app.clock().getTime() + awayMs
+    scannerQueue.pausedUntil = app.clock().getTime() + awayMs
     await postpone({ app, lease }, job)
     return 'away'
   } catch (error) {
@@ -145,18 +145,18 @@ async function findScanner(
   lease: Lease,
   scannerQueue: ScannerQueue,
 ): Promise<{ scanner: Scanner; asked: ScannerAddress } | 'gone' | 'away'> {
-  const { scanner, isDoubted } = scannerQueue
+  const { scanner, needsMetadata } = scannerQueue
   try {
     const address = await addressOf(app, scanner)
     if (!address) return 'gone'
     const asked: ScannerAddress = { outgoing: app.toScanners, signal: lease.signal, ...address }
     const now = app.clock()
-    if (!isDoubted && scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs)
+    if (!needsMetadata && scanner.askTime !== '' && now.getTime() - Date.parse(scanner.askTime) < metadataMs)
       return { scanner, asked }
-    const problem = isDoubted ? scanner.problem : ''
+    const problem = needsMetadata ? scanner.problem : ''
     const metadata = { ...(await readMetadata(asked)), askTime: now.toISOString(), problem }
     await lease.tx((tx) => store.storeScannerMetadata(tx, scanner, metadata))
-    scannerQueue.isDoubted = false
+    scannerQueue.needsMetadata = false
     return { scanner: { ...scanner, ...metadata }, asked }
   } catch (error) {
     if (!(error instanceof ScannerError)) throw error

@@ -8,9 +8,9 @@ import { findRepoByUid, pathIn, type RepoNamed } from '#domains/registry/repos/p
 import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import { operatorUid, parentOf } from '#lib/uid.ts'
-import { keepReport } from '../scan-reports/kept-report.service.ts'
 import { mostWaiting, type NewReport } from '../scan-reports/scan-reports.model.ts'
 import { countWaiting, insertReport, pruneReports } from '../scan-reports/scan-reports.store.ts'
+import { storeScanReport } from '../scan-reports/stored-report.service.ts'
 import { beginScan, fetchReport, type ScannerAddress, ScannerError } from './adapter.service.ts'
 import * as store from './scan-jobs.store.ts'
 import { isFor, type ScanJob, type Scanner } from './scanners.model.ts'
@@ -92,7 +92,7 @@ async function storeReport(scanning: Scanning, repo: RepoNamed, job: ScanJob, co
   // If the job was deleted with its image during the request, no blob is stored.
   if (!(await store.isWaiting(app.db, job.id))) return 'dropped'
   try {
-    const rawDigest = await keepReport(workOf(app), repo, content, url)
+    const rawDigest = await storeScanReport(workOf(app), repo, content, url)
     if (rawDigest === undefined) return 'dropped'
     await lease.tx(async (tx) => {
       // If the job was deleted meanwhile, nothing refers to the stored blob, so garbage collection deletes it.

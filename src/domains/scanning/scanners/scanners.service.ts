@@ -99,11 +99,11 @@ export async function scanImage(call: Call, repoUid: string, digest: string): Pr
       if (!isFor(scanner, repo)) continue
       for (const some of chunks(images, queuedAtOnce)) {
         call.signal.throwIfAborted()
-        const hasRoom = await db.tx(async (tx) => {
+        const hasCapacity = await db.tx(async (tx) => {
           const left = found(await stillIn(tx, repo, some), repoType, repoUid)
           return !(await store.hasScanner(tx, scanner.id)) || queueFor(tx, by, scanner, repo, left)
         }, rowLocks)
-        if (hasRoom) continue
+        if (hasCapacity) continue
         full.push(scanner.name)
         break
       }

@@ -11,7 +11,7 @@ import { isKnownImage } from '#domains/registry/images/image-contents.service.ts
 import { scannableIn } from '#domains/registry/images/scannable.service.ts'
 import { chunks } from '#lib/chunks.ts'
 import { AppError } from '#lib/errors.ts'
-import { dueByOrganization } from '#lib/scheduling/read-turns.ts'
+import { dueByOrganization } from '#lib/scheduling/read-scheduler.ts'
 import { lineage } from '#lib/uid.ts'
 import { areOf, maxAttempts, nextAttemptTime, opened, type Write } from '../scan-reports/read-reports.service.ts'
 import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
@@ -20,7 +20,7 @@ import { countSigned } from '../scan-reports/signed-statements.store.ts'
 import * as store from './signed-reports.store.ts'
 import { createNames, type PreparedStatement, signedIn, takeSigned } from './signed-statements.service.ts'
 import { mostSigned, type Signer } from './signers.model.ts'
-import { type NewSigner, nextNew, noteLooked, signersAt } from './signers.store.ts'
+import { type NewSigner, nextNew, noteQueuedReport, signersAt } from './signers.store.ts'
 
 const reportsAtOnce = 200
 const statementsAtOnce = 500
@@ -37,7 +37,7 @@ export async function findNewSigner({ db, clock }: App, write: Write, after: num
   const ids = await store.signedBelow(db, signer.scopeUid, { after: signer.lastReport, most: reportsAtOnce })
   await write(async (tx) => {
     await store.checkSigned(tx, ids, clock().toISOString())
-    await noteLooked(tx, signer.uid, ids.length < reportsAtOnce ? -1 : ids.at(-1)!)
+    await noteQueuedReport(tx, signer.uid, ids.length < reportsAtOnce ? -1 : ids.at(-1)!)
   })
   return signer
 }
@@ -131,13 +131,13 @@ async function applyDocument(
   const { id, repo, repoUid, createTime } = unchecked
   const listed = await findStatements(app.db, id)
   if (!listed) return false
-  const { author, saidTime, statements } = signed
+  const { author, statementTime, statements } = signed
   const names = createNames(app.db, repoUid)
   const images = await imagesOf(app, unchecked, signed.subjects)
   let left = rows
   let hadRoom = images.length <= mostSigned.images
   for (const { digest, names: digests } of images.slice(0, mostSigned.images)) {
-    const prepared = await signedIn(names, digests, { id, author, saidTime, createTime, statements })
+    const prepared = await signedIn(names, digests, { id, author, statementTime, createTime, statements })
     for (const some of chunks(prepared, statementsAtOnce)) {
       signal.throwIfAborted()
       const taken = await applySlice(app, write, { repoUid, digest }, { signers, prepared: some, most: left })

@@ -2,7 +2,7 @@
 // states another status. The statement with the latest time in a signed document is used. So pushing an old document again
 // changes nothing.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { keptPattern, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
+import { canonicalPattern, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -15,7 +15,7 @@ import { mostSigned } from './signers.model.ts'
 export type SignedDocument = {
   id: number
   author: string
-  saidTime: string
+  statementTime: string
   createTime: string
   statements: readonly StatedVulnerability[]
 }
@@ -51,7 +51,7 @@ const atOnce = 50
 export async function signedIn(
   names: Names,
   digests: readonly string[],
-  { id, author, saidTime, createTime, statements }: SignedDocument,
+  { id, author, statementTime, createTime, statements }: SignedDocument,
 ): Promise<PreparedStatement[]> {
   const all = new Map<string, PreparedStatement>()
   const numbered = statements.map((one, i) => ({ one, number: i + 1 }))
@@ -67,7 +67,7 @@ export async function signedIn(
       stated: `${author || 'somebody'}: ${content}`.slice(0, 1000).toWellFormed(),
       // A statement without a time cannot be sorted. If it does not hide findings, the import time is used, so that findings are
       // shown in case of doubt.
-      saidTime: hidesFinding(one) || saidTime !== '' ? saidTime : createTime,
+      statementTime: hidesFinding(one) || statementTime !== '' ? statementTime : createTime,
     }
     const packages = packagesOf(one, digests)
     const isMuch = all.size + packages.length > mostSigned.ofImage
@@ -94,7 +94,7 @@ export async function signedIn(
 function packagesOf(one: StatedVulnerability, digests: readonly string[]): string[] {
   const { image, parts } = aboutImage(one, ...digests)
   if (image) return ['']
-  const texts = new Set(parts.map((part) => keptPattern(part) ?? ''))
+  const texts = new Set(parts.map((part) => canonicalPattern(part) ?? ''))
   if (hidesFinding(one)) texts.delete('')
   return [...texts]
 }
@@ -122,12 +122,14 @@ export async function takeSigned(
     const isPast = same !== undefined && isLater(same, one)
     if (
       hidesFinding(one) &&
-      (isPast || current.some(one, (other) => !hidesFinding(other) && other.saidTime >= one.saidTime))
+      (isPast || current.some(one, (other) => !hidesFinding(other) && other.statementTime >= one.statementTime))
     )
       continue
     const keeps = same !== undefined && (isPast || hasSameContent(same, one))
     const ended = current.all(one, (other) => {
-      return other === same ? !keeps : !hidesFinding(one) && hidesFinding(other) && other.saidTime <= one.saidTime
+      return other === same
+        ? !keeps
+        : !hidesFinding(one) && hidesFinding(other) && other.statementTime <= one.statementTime
     })
     for (const other of ended) {
       await store.endSigned(tx, other.id, now)
@@ -135,8 +137,8 @@ export async function takeSigned(
     }
     if (isPast) continue
     if (keeps) {
-      if (same.saidTime !== one.saidTime) await store.noteStatementTime(tx, same.id, one.saidTime)
-      same.saidTime = one.saidTime
+      if (same.statementTime !== one.statementTime) await store.noteStatementTime(tx, same.id, one.statementTime)
+      same.statementTime = one.statementTime
     } else if (taken.added < room || (!hidesFinding(one) && ended.some(hidesFinding))) {
       taken.added++
       current.add({ ...one, id: await store.insertSigned(tx, image, signer, one, now) })
@@ -147,11 +149,12 @@ export async function takeSigned(
 
 /** A statement with the same time but another text is not a newer statement. */
 const hasSameContent = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
-  before.status === one.status && (before.stated === one.stated || before.saidTime === one.saidTime)
+  before.status === one.status && (before.stated === one.stated || before.statementTime === one.statementTime)
 
 /** If the times are equal, a statement that does not hide the finding has precedence. */
 const isLater = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
-  before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hidesFinding(one) && !hidesFinding(before))
+  before.statementTime > one.statementTime ||
+  (before.statementTime === one.statementTime && hidesFinding(one) && !hidesFinding(before))
 
 type Row = store.ActiveStatement & PreparedStatement
 

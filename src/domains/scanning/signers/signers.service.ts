@@ -41,7 +41,7 @@ export const signerKind: EndingKind<Signer, NewSigner> = {
       )
   },
   /** When the trust in a signer ends, the search for existing documents of the signer ends too. */
-  changed: async (tx, { uid, endTime }) => (endTime === '' ? undefined : store.noteLooked(tx, uid, -1)),
+  changed: async (tx, { uid, endTime }) => (endTime === '' ? undefined : store.noteQueuedReport(tx, uid, -1)),
 }
 
 const tooMany = (message: string): AppError =>

@@ -35,6 +35,6 @@ export async function nextNew(reader: Reader, after: number): Promise<NewSigner 
 }
 
 /** Stores the last document that was queued for a new signer. `lastReport` is -1 once all documents were queued. */
-export async function noteLooked(tx: Tx, uid: string, lastReport: number): Promise<void> {
+export async function noteQueuedReport(tx: Tx, uid: string, lastReport: number): Promise<void> {
   await tx.run(sql`UPDATE vex_signers SET last_report = ${lastReport} WHERE uid = ${uid} AND last_report >= 0`)
 }

@@ -3,16 +3,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** An image to read, or a document about an image. A document has an `id`. */
-export type DueTurn = { organization: string; repo: number; digest: string; id?: number }
+export type DueRead = { organization: string; repo: number; digest: string; id?: number }
 
-export type ReadTurns = {
+export type ReadScheduler = {
   /** Chooses the image to read now. `due` has one image for each organization, in the order of their turns. */
-  choose<T extends DueTurn>(due: AsyncIterable<T>): Promise<T | undefined>
+  choose<T extends DueRead>(due: AsyncIterable<T>): Promise<T | undefined>
   /**
    * Reads an image with `work`. If that takes long and `othersWait` returns true, aborts the signal, and `work` has to put the
    * image back. The next read of the image is not interrupted.
    */
-  take(read: DueTurn, othersWait: () => Promise<boolean>, work: (giveWay: AbortSignal) => Promise<void>): Promise<void>
+  take(read: DueRead, othersWait: () => Promise<boolean>, work: (giveWay: AbortSignal) => Promise<void>): Promise<void>
 }
 
 export type TurnLimits = {
@@ -34,7 +34,7 @@ const manyResting = 1000
  * Creates the turns. `monotonic` returns milliseconds. An organization pauses only while others have images to read, so no time
  * is lost.
  */
-export function createReadTurns(monotonic: () => number, limits: TurnLimits = turnLimits): ReadTurns {
+export function createReadScheduler(monotonic: () => number, limits: TurnLimits = turnLimits): ReadScheduler {
   const restUntil = new Map<string, number>()
   const putBack = new Set<string>()
 
@@ -48,7 +48,7 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
     restUntil.set(organization, now + restTimes * usedMs)
   }
   return {
-    async choose<T extends DueTurn>(due: AsyncIterable<T>) {
+    async choose<T extends DueRead>(due: AsyncIterable<T>) {
       const now = monotonic()
       let soonest: { read: T; until: number } | undefined
       for await (const read of due) {

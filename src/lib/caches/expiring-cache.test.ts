@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLapsing } from './lapsing.ts'
+import { createExpiringCache } from './expiring-cache.ts'
 
 test('drops expired entries, and the entry that was set first when full', () => {
-  const known = createLapsing<string>(2)
+  const known = createExpiringCache<string>(2)
   known.set('a', 'one', 10)
   known.set('b', 'two', 20)
   assert.deepEqual([known.get('a', 9), known.get('a', 10), known.get('b', 10)], ['one', undefined, 'two'])

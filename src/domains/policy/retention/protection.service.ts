@@ -1,5 +1,5 @@
 // Finds the retention rule, hold or tag rule that protects a manifest or a repository. Deletions search in their own transaction.
-// The search goes from the manifest up to its parents, and a `Look` caches the results.
+// The search goes from the manifest up to its parents, and a `RetentionSearch` caches the results.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
@@ -41,7 +41,7 @@ export class RetentionSearch {
   readonly repo: TagRepo
   readonly now: string
   readonly #alone = new Map<string, Kept | undefined>()
-  readonly #stays = new Map<string, readonly TagAssignment[]>()
+  readonly #assignments = new Map<string, readonly TagAssignment[]>()
   readonly #last = new Map<string, Set<string> | 'too many'>()
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
@@ -104,22 +104,22 @@ export class RetentionSearch {
   async above(digest: string): Promise<{ subjects: readonly string[]; indexes: readonly string[] }> {
     const { reader, repo } = this
     const facts = await store.factsOf(reader, repo.id, digest)
-    const stays = await this.stays(digest)
-    const came = stays.reduce((first, stay) => (stay.came < first ? stay.came : first), stays[0]?.came ?? '')
-    const isOfCosign = stays.some((stay) => stay.came === came && subjectOfTag(stay.tag) !== undefined)
-    const named = isOfCosign ? stays.flatMap(({ tag }) => subjectOfTag(tag) ?? []) : []
+    const assignments = await this.assignments(digest)
+    const [came = ''] = assignments.map((one) => one.came).sort()
+    const isOfCosign = assignments.some((stay) => stay.came === came && subjectOfTag(stay.tag) !== undefined)
+    const named = isOfCosign ? assignments.flatMap(({ tag }) => subjectOfTag(tag) ?? []) : []
     const subjects = new Set(facts?.subject ? [facts.subject, ...named] : named)
     subjects.delete(digest)
     const indexes = await this.read(store.indexesOf(reader, repo.id, digest, mostAbove + 1))
     return { subjects: [...subjects], indexes }
   }
 
-  async stays(digest: string): Promise<readonly TagAssignment[]> {
-    const known = this.#stays.get(digest)
+  async assignments(digest: string): Promise<readonly TagAssignment[]> {
+    const known = this.#assignments.get(digest)
     if (known) return known
-    const stays = await this.read(store.staysOf(this.reader, this.repo.ledger, digest, mostMoves))
-    this.#stays.set(digest, stays)
-    return stays
+    const assignments = await this.read(store.assignmentsOfDigest(this.reader, this.repo.ledger, digest, mostMoves))
+    this.#assignments.set(digest, assignments)
+    return assignments
   }
 
   /** Yields the moves of the tag history, the newest first. If more moves exist than the limit allows, ends with `too many`. */
@@ -147,27 +147,27 @@ export class RetentionSearch {
   /** Protection of the manifest itself, without its parents. */
   async alone(digest: string): Promise<Kept | undefined> {
     if (this.#alone.has(digest)) return this.#alone.get(digest)
-    const kept = await this.#keptAlone(digest)
+    const kept = await this.#ownProtection(digest)
     this.#alone.set(digest, kept)
     return kept
   }
 
-  async #keptAlone(digest: string): Promise<Kept | undefined> {
+  async #ownProtection(digest: string): Promise<Kept | undefined> {
     const { contentRules, reader, repo, now } = this
-    const stays = await this.stays(digest)
-    const names = [...new Set(stays.map(({ tag }) => tag))]
+    const assignments = await this.assignments(digest)
+    const names = [...new Set(assignments.map(({ tag }) => tag))]
     const tags = names.slice(0, mostTagsNamed)
-    const hold = contentRules.holds.find((one) => isHeld(one, digest, names))
+    const hold = contentRules.holds.find((one) => holdCovers(one, digest, names))
     if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: digest }
     const present = await this.read(namesWith(reader, repo, digest, mostMoves))
     // If not all tags were read, a rule may cover a tag that is missing here.
-    if (this.isOver || stays.length >= mostMoves || present.length >= mostMoves) return undecided(digest, tags)
+    if (this.isOver || assignments.length >= mostMoves || present.length >= mostMoves) return undecided(digest, tags)
     const immutable = contentRules.tagRules.find(({ says, isAbout }) => says.immutable && present.some(isAbout))
     if (immutable) {
       const immovable = present.filter(immutable.isAbout).slice(0, mostTagsNamed)
       return { by: 'IMMUTABLE', until: '', rule: immutable.uid, tags: immovable, with: digest }
     }
-    const date = latestOf(await this.#dates(digest, stays))
+    const date = latestOf(await this.#dates(digest, assignments))
     if (date && date.until > now) return { by: 'PROMISED', ...date, tags, with: digest }
     for (const rule of this.rules) {
       if (rule.says.keepLast === 0 || !names.some((tag) => isCounted(rule, tag))) continue
@@ -179,11 +179,12 @@ export class RetentionSearch {
   }
 
   /** Dates until which a manifest is protected: the stored date, and dates from current and former rules. */
-  async #dates(digest: string, stays: readonly TagAssignment[]): Promise<Dated[]> {
+  async #dates(digest: string, assignments: readonly TagAssignment[]): Promise<Dated[]> {
     const { reader, repo, now, rules } = this
     const stored = await store.findLock(reader, repo.id, digest)
-    const untaggedSince = stays.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
-    const given = datesOf({ rules, former: this.contentRules.former }, { stays, untaggedSince }, now)
+    const untaggedSince =
+      assignments.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
+    const given = datesOf({ rules, former: this.contentRules.former }, { assignments, untaggedSince }, now)
     return stored ? [stored, ...given] : given
   }
 
@@ -219,7 +220,7 @@ export class RetentionSearch {
     let sure = ''
     for (const tag of names.filter((one) => isCounted(rule, one))) {
       if (this.isOver) return 'too many'
-      const some = await this.read(store.assignmentsOf(reader, repo.ledger, tag, 2 * most))
+      const some = await this.read(store.assignmentsOfTag(reader, repo.ledger, tag, 2 * most))
       moves.push(...some)
       if (some.length === 2 * most && some.at(-1)!.time > sure) sure = some.at(-1)!.time
     }
@@ -237,7 +238,7 @@ export function undecided(digest: string, tags: string[] = [], rule = ''): Kept 
   return { by: 'UNDECIDED', until: '', rule, tags, with: digest }
 }
 
-export function isHeld(hold: WithPatterns<Mark>, digest: string, names: readonly string[]): boolean {
+export function holdCovers(hold: WithPatterns<Mark>, digest: string, names: readonly string[]): boolean {
   return hold.digest === '' ? names.some(hold.isAbout) : hold.digest === digest
 }
 
@@ -254,7 +255,7 @@ function isCounted({ isAbout }: WithPatterns<RetentionRule>, tag: string): boole
  * signs, at any level. A stored date protects the manifest even if its rule was deleted. Returns undefined if nothing protects
  * it.
  */
-export async function keptOf(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
+export async function protectionOf(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
   const { contentRules, reader, repo, now, rules } = look
   const hasNoRules =
     rules.length + contentRules.former.length + contentRules.tagRules.length + contentRules.holds.length === 0
@@ -292,24 +293,24 @@ async function listedOf(look: RetentionSearch, digest: string): Promise<Kept | u
 }
 
 /** Returns the hold on the manifest or on one of its parents, even if rules protect it too. No call can override a hold. */
-export async function heldOf(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
+export async function holdOn(look: RetentionSearch, digest: string): Promise<Kept | undefined> {
   const { holds } = look.contentRules
   if (holds.length === 0) return undefined
   for await (const one of look.withAbove(digest)) {
     // If there are too many parents to check, the manifest counts as held.
     if (one === undefined) return undecided(digest, [], holds[0]!.uid)
-    const stays = await look.stays(one)
-    const names = [...new Set(stays.map(({ tag }) => tag))]
+    const assignments = await look.assignments(one)
+    const names = [...new Set(assignments.map(({ tag }) => tag))]
     const tags = names.slice(0, mostTagsNamed)
-    const hold = holds.find((each) => isHeld(each, one, names))
+    const hold = holds.find((each) => holdCovers(each, one, names))
     if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: one }
-    if (look.isOver || stays.length >= mostMoves) return undecided(one, tags, holds[0]!.uid)
+    if (look.isOver || assignments.length >= mostMoves) return undecided(one, tags, holds[0]!.uid)
   }
   return undefined
 }
 
 /** Hold on any manifest of the repository. Returns undefined if there is none. */
-export async function heldIn(look: RetentionSearch): Promise<Kept | undefined> {
+export async function holdIn(look: RetentionSearch): Promise<Kept | undefined> {
   const { holds } = look.contentRules
   const held = (rule: string, digest: string): Kept => ({ by: 'HELD', until: '', rule, tags: [], with: digest })
   for (const { uid, digest } of holds) {
@@ -329,7 +330,7 @@ export async function heldIn(look: RetentionSearch): Promise<Kept | undefined> {
  * Returns the protection that prevents deletion of a repository. The repository counts as protected if the limit on rows is
  * reached first.
  */
-export async function keptIn(look: RetentionSearch): Promise<Kept | undefined> {
+export async function protectionIn(look: RetentionSearch): Promise<Kept | undefined> {
   const { contentRules, reader, repo, now, rules } = look
   const stored = await store.findLatestLock(reader, repo.id, now)
   if (stored) return { by: 'PROMISED', ...stored, tags: [], with: '' }
@@ -363,7 +364,7 @@ export async function keptIn(look: RetentionSearch): Promise<Kept | undefined> {
 async function untaggedIn(look: RetentionSearch, came: readonly store.PushPeriod[]): Promise<string | undefined> {
   for (let behind = ''; ; ) {
     const slice = { behind, most: untaggedAtOnce }
-    const some = await look.read(store.untaggedAmong(look.reader, look.repo, came, slice))
+    const some = await look.read(store.listUntagged(look.reader, look.repo, came, slice))
     const found = some.find(({ isUntagged }) => isUntagged)
     if (found) return found.digest
     if (some.length < untaggedAtOnce) return undefined

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseInTurns } from './parse-in-turns.ts'
+import { parseYielding } from './parse-yielding.ts'
 
 const spread = <T>(count: number, one: (i: number) => T) => Array.from({ length: count }, (_, i) => one(i))
 const words = (count: number) => spread(count, (i) => `${'é"\\{[,'.repeat(i % 40)}${i}`)
@@ -27,7 +27,7 @@ const documents: Record<string, string> = {
 
 for (const [title, text] of Object.entries(documents)) {
   test(`parses ${title} like JSON.parse`, async () => {
-    const value = await parseInTurns(Buffer.from(text))
+    const value = await parseYielding(Buffer.from(text))
     assert.deepEqual(value, JSON.parse(text))
     assert.equal(JSON.stringify(value), JSON.stringify(JSON.parse(text)))
   })
@@ -63,19 +63,19 @@ for (const [title, text] of Object.entries(invalid)) {
       }
       throw new Error('the text is valid')
     })()
-    await assert.rejects(parseInTurns(Buffer.from(text)), { name: 'SyntaxError', message: expected.message })
+    await assert.rejects(parseYielding(Buffer.from(text)), { name: 'SyntaxError', message: expected.message })
   })
 }
 
 test('refuses bytes that are not UTF-8', async () => {
   const bytes = Buffer.from(`[${long},"a"]`)
   bytes[bytes.length - 3] = 0xff
-  await assert.rejects(parseInTurns(bytes), TypeError)
+  await assert.rejects(parseYielding(bytes), TypeError)
 })
 
 test('parses several texts one after the other', async () => {
   const texts = spread(8, (i) => JSON.stringify([i, ...words(2000)]))
-  const values = await Promise.all(texts.map((text) => parseInTurns(Buffer.from(text))))
+  const values = await Promise.all(texts.map((text) => parseYielding(Buffer.from(text))))
   assert.deepEqual(
     values.map((value) => (value as unknown[])[0]),
     [0, 1, 2, 3, 4, 5, 6, 7],
@@ -84,6 +84,6 @@ test('parses several texts one after the other', async () => {
 
 test('does not parse a large member that is not needed', async () => {
   const text = JSON.stringify({ a: { b: words(3000), c: words(3000), d: 1 }, c: words(1) })
-  const value = await parseInTurns(Buffer.from(text), (path) => path.join('.') !== 'a.c')
+  const value = await parseYielding(Buffer.from(text), (path) => path.join('.') !== 'a.c')
   assert.deepEqual(value, { a: { b: words(3000), c: null, d: 1 }, c: words(1) })
 })

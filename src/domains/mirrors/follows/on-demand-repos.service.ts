@@ -10,7 +10,7 @@ import { AppError } from '#lib/errors.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
 import { createYielder } from '#lib/scheduling/yielder.ts'
 import { lineage, parentOf } from '#lib/uid.ts'
-import { followerWork, oneFlight } from './follower.service.ts'
+import { followerWork, singleFlight } from './follower.service.ts'
 import {
   type Follow,
   freshMs,
@@ -23,7 +23,7 @@ import * as store from './follows.store.ts'
 import { lookMs } from './pull-through.service.ts'
 import { matchesNames } from './tag-patterns.ts'
 import { type Upstream, upstreamPathPattern } from './upstreams.model.ts'
-import { askedFor, pathAt } from './upstreams.service.ts'
+import { pathAt, withPassword } from './upstreams.service.ts'
 import { findUpstream, upstreamsThatCreateRepos } from './upstreams.store.ts'
 
 /** Pull from a repository that does not exist; `reference` is a tag or a digest. */
@@ -42,8 +42,8 @@ export async function makeFollowed(app: App, { below, reference }: Missing): Pro
   const key = `${upstream.uid} ${upstream.updateTime} ${path} ${reference}`
   const { silent, flights } = app.follows
   if (silent.get(key, app.clock().getTime()) !== undefined) return false
-  return oneFlight(flights, `repo ${key} ${below.group}`, async () => {
-    const asked = await askedFor(app, upstream, path)
+  return singleFlight(flights, `repo ${key} ${below.group}`, async () => {
+    const asked = await withPassword(app, upstream, path)
     const options = { timeoutMs: lookMs, patienceMs: lookMs }
     if (!(await app.upstreams.head(asked.upstream, asked.path, reference, options))) {
       silent.set(key, '', app.clock().getTime() + freshMs)

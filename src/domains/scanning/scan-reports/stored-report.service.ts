@@ -10,7 +10,7 @@ import { rootOf } from '#lib/uid.ts'
  * Returns the digest of the content after storing it in the repository. Returns undefined if the repository was deleted. `url` is
  * the address at which clients reach this server.
  */
-export async function keepReport(
+export async function storeScanReport(
   work: Work,
   row: RepoNamed,
   content: Buffer,

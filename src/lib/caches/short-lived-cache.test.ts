@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAged, createBriefCache } from './brief-cache.ts'
+import { createSharedResults, createShortLivedCache } from './short-lived-cache.ts'
 
 function reads(answers: (number | undefined | Error)[]) {
   const counts = { read: 0 }
@@ -14,7 +14,7 @@ function reads(answers: (number | undefined | Error)[]) {
 
 test('reads a result again once it is too old or the cache was cleared', async () => {
   let now = 0
-  const aged = createAged<number | undefined>(() => now, { ageMs: 10, entries: 5 })
+  const aged = createSharedResults<number | undefined>(() => now, { ageMs: 10, entries: 5 })
   const { counts, read } = reads([1, undefined, 3])
   assert.deepEqual(await Promise.all([aged.of('a', read), aged.of('a', read)]), [1, 1])
   now = 9
@@ -28,7 +28,7 @@ test('reads a result again once it is too old or the cache was cleared', async (
 })
 
 test('does not cache a failure', async () => {
-  const aged = createAged<number | undefined>(() => 0, { ageMs: 10, entries: 5 })
+  const aged = createSharedResults<number | undefined>(() => 0, { ageMs: 10, entries: 5 })
   const { read } = reads([new Error('no'), 2])
   await assert.rejects(aged.of('a', read), /no/)
   assert.equal(await aged.of('a', read), 2)
@@ -36,14 +36,14 @@ test('does not cache a failure', async () => {
 
 test('does not cache a missing result', async () => {
   const { counts, read } = reads([undefined, 2])
-  const cache = createBriefCache(read, () => 0)
+  const cache = createShortLivedCache(read, () => 0)
   assert.deepEqual([await cache.of('a'), await cache.of('a'), await cache.of('a')], [undefined, 2, 2])
   assert.equal(counts.read, 2)
 })
 
 test('returns a result that is not cached only to the caller that read it', async () => {
   const { read } = reads([undefined, 2])
-  const aged = createAged<number | undefined>(
+  const aged = createSharedResults<number | undefined>(
     () => 0,
     { rereads: true },
     (one) => one !== undefined,

@@ -7,7 +7,7 @@ export type Remembered<T> = {
 }
 
 /** Keeps at most `most` results. If the cache is full, the least recently used result is removed. */
-export function createRemembered<T>(most: number): Remembered<T> {
+export function createLruCache<T>(most: number): Remembered<T> {
   const kept = new Newest<string, { version: number; value: T }>(most)
   return {
     async of(key, version, work) {

@@ -23,7 +23,7 @@ export type Needs = (path: readonly string[]) => boolean
  * Parses JSON in UTF-8 like `JSON.parse`, with the same results and errors. Large members that are not needed are not parsed, and
  * are null in the result. Yields to other work. Among waiting texts, the caller that has used the least time goes first.
  */
-export async function parseInTurns(bytes: Uint8Array, needs: Needs = () => true): Promise<unknown> {
+export async function parseYielding(bytes: Uint8Array, needs: Needs = () => true): Promise<unknown> {
   if (isBusy) await new Promise<void>((resume) => waiting.push(resume))
   isBusy = true
   try {

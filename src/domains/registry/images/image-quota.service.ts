@@ -8,7 +8,7 @@ const noRoomMs = 10 * 60_000
  * True if the organization is within its quota, so that its images are read. Otherwise contents of pushed images could fill the
  * database. An organization above its quota is checked again after 10 minutes.
  */
-export async function hasRoom(app: App, organization: string): Promise<boolean> {
+export async function hasCapacity(app: App, organization: string): Promise<boolean> {
   const now = app.clock().getTime()
   if (app.images.full.get(organization, now)) return false
   if (await isWithinQuota(app.db, { app }, organization)) return true

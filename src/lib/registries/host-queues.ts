@@ -1,9 +1,9 @@
 // Waits for the rate limits of hosts. A caller that cannot wait long enough, or that is one of too many, gets the time after
 // which it may try again.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { HostPaces, RequestSender } from './host-paces.ts'
+import type { HostRateLimits, RequestSender } from './host-rate-limits.ts'
 
-export type HostTurns = {
+export type HostQueues = {
   /**
    * Waits at most `patienceMs` until a request to the host is allowed. Returns 0 if it is allowed, else the milliseconds after
    * which to try again.
@@ -16,7 +16,7 @@ const mostWaiting = 100
 const fullMs = 5_000
 
 /** `pause` waits for some milliseconds. Tests replace it. */
-export function createHostTurns(paces: HostPaces, pause: (ms: number) => Promise<unknown> = sleep): HostTurns {
+export function createHostQueues(paces: HostRateLimits, pause: (ms: number) => Promise<unknown> = sleep): HostQueues {
   const waiting = new Map<string, number>()
 
   const wait = async (host: string, asker: RequestSender, patienceMs: number, first: number): Promise<number> => {

@@ -1,14 +1,14 @@
 import { Newest } from './newest.ts'
 
 /** Cache with a maximum size. Each entry expires at the time that is set with it. */
-export type Lapsing<T> = {
+export type ExpiringCache<T> = {
   /** Value of a key. `undefined` if it is missing or has expired. */
   get(key: string, now: number): T | undefined
   set(key: string, value: T, until: number): void
 }
 
 /** Keeps at most `most` entries. If the cache is full, the entry that was set first is removed. */
-export function createLapsing<T>(most: number): Lapsing<T> {
+export function createExpiringCache<T>(most: number): ExpiringCache<T> {
   const kept = new Newest<string, { value: T; until: number }>(most)
   return {
     get(key, now) {

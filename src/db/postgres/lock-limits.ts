@@ -2,17 +2,17 @@
 // could use up all connections. Only a few run at once for each lock, and for all locks together. The others wait here without a
 // connection.
 import { busy } from '#lib/errors.ts'
-import type { Meeting } from '../sql.ts'
+import type { ProcessLock } from '../sql.ts'
 
 /**
  * Thrown when a transaction has to release its connection. It runs again once `Turn.wait` has resolved. Not an Error, since a
  * stack trace is never used and is expensive to create.
  */
-export class LockCrowded implements Meeting {
+export class LockFull implements ProcessLock {
   readonly name: string
   readonly most: number
 
-  constructor({ name, most }: Meeting) {
+  constructor({ name, most }: ProcessLock) {
     this.name = name
     this.most = most
   }
@@ -20,19 +20,19 @@ export class LockCrowded implements Meeting {
 
 /** Locks that one transaction has entered, kept across its retries. */
 export type Turn = {
-  /** Enters a lock. Throws LockCrowded if the lock or the total limit is full, or if other transactions already wait. */
-  enter(meeting: Meeting): void
+  /** Enters a lock. Throws LockFull if the lock or the total limit is full, or if other transactions already wait. */
+  enter(meeting: ProcessLock): void
   /**
    * Leaves all entered locks and waits for the full one. Rejects with UNAVAILABLE if too many transactions wait, or if this
    * transaction has waited too long in total. A transaction that needs two locks may wait for each of them repeatedly.
    */
-  wait(crowded: LockCrowded): Promise<void>
+  wait(crowded: LockFull): Promise<void>
   leave(): void
 }
 
 type LockUsers = { inside: number; waiting: (() => void)[] }
 
-export type Crowds = {
+export type LockLimits = {
   /** Maximum number of running transactions, for all locks together. */
   mostInside: number
   /** Maximum number of transactions that wait for one lock, or for the total limit. */
@@ -45,12 +45,12 @@ export type Crowds = {
 /** Name of the total limit in the table of locks. */
 const anywhere = ''
 
-export function createCrowds({
+export function createLockLimits({
   mostInside,
   mostWaiting,
   waitMs,
   monotonic = () => performance.now(),
-}: Crowds): () => Turn {
+}: LockLimits): () => Turn {
   const locks = new Map<string, LockUsers>()
   const everybody = { name: anywhere, most: mostInside }
 
@@ -69,11 +69,11 @@ export function createCrowds({
       for (const name of held) leave(name)
       held.clear()
     }
-    const enter = (meeting: Meeting): void => {
+    const enter = (meeting: ProcessLock): void => {
       const { name, most } = meeting
       if (held.has(name)) return
       const lock = locks.get(name) ?? { inside: 0, waiting: [] }
-      if (lock.inside >= most || lock.waiting.length > 0) throw new LockCrowded(meeting)
+      if (lock.inside >= most || lock.waiting.length > 0) throw new LockFull(meeting)
       lock.inside++
       locks.set(name, lock)
       held.add(name)

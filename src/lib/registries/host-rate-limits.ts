@@ -12,7 +12,7 @@ export type RequestSender = {
   spare?: boolean
 }
 
-export type HostPaces = {
+export type HostRateLimits = {
   /**
    * Milliseconds until a request of this upstream to the host is allowed. If it is allowed now, counts the request and returns 0.
    */
@@ -42,7 +42,7 @@ const longestPauseMs = 3_600_000
 const maxEntries = 10_000
 
 /** `monotonic` returns milliseconds. */
-export function createHostPaces(monotonic: () => number): HostPaces {
+export function createHostRateLimits(monotonic: () => number): HostRateLimits {
   // Time at which each bucket is full again.
   const fullAt = new Newest<string, number>(maxEntries)
   const pauses = new Newest<string, { until: number; failures: number }>(maxEntries)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRemembered } from './remembered.ts'
+import { createLruCache } from './lru-cache.ts'
 
 test('caches a result for its version, and drops the least recently used result', async () => {
-  const remembered = createRemembered<string>(2)
+  const remembered = createLruCache<string>(2)
   const asked: string[] = []
   const of = (key: string, version = 1) =>
     remembered.of(key, version, async () => {
@@ -18,7 +18,7 @@ test('caches a result for its version, and drops the least recently used result'
 })
 
 test('does not cache a failure', async () => {
-  const remembered = createRemembered<number>(2)
+  const remembered = createLruCache<number>(2)
   await assert.rejects(remembered.of('a', 1, () => Promise.reject(new Error('no'))))
   assert.equal(await remembered.of('a', 1, async () => 1), 1)
 })

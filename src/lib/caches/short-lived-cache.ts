@@ -1,11 +1,11 @@
 import { Newest } from './newest.ts'
 
 /** Maximum age of a cached result in milliseconds, so that a deletion on another server takes effect within a second. */
-export const briefMs = 500
+export const maxStaleMs = 500
 const maxEntries = 10_000
 
 /** Results by key, each cached for a short time, so that many requests in a row need one database query. */
-export type Aged<T> = {
+export type SharedResults<T> = {
   /** Cached result, or the result of a read in progress. Otherwise calls `read`. A failure is not cached. */
   of(key: string, read: () => Promise<T>): Promise<T>
   /** Clears the cache. Results of reads in progress are not cached either. */
@@ -19,11 +19,11 @@ export type Aged<T> = {
 type Options = { ageMs?: number; entries?: number; rereads?: boolean }
 
 /** `monotonic` returns milliseconds of a clock that is never set. `isKept` returns true for results to cache. */
-export function createAged<T>(
+export function createSharedResults<T>(
   monotonic: () => number,
-  { ageMs = briefMs, entries: most = maxEntries, rereads = false }: Options = {},
+  { ageMs = maxStaleMs, entries: most = maxEntries, rereads = false }: Options = {},
   isKept: (found: T) => boolean = () => true,
-): Aged<T> {
+): SharedResults<T> {
   const entries = new Newest<string, { found: Promise<T>; readAt: number }>(most)
 
   return {
@@ -47,7 +47,7 @@ export function createAged<T>(
 }
 
 /** Cache of single values, which are at most half a second old. */
-export type BriefCache<T> = {
+export type ShortLivedCache<T> = {
   of(key: string): Promise<T | undefined>
   clear(): void
 }
@@ -56,10 +56,10 @@ export type BriefCache<T> = {
  * `monotonic` returns milliseconds of a clock that is never set. Missing values are not cached, since they may be created at any
  * moment.
  */
-export function createBriefCache<T>(
+export function createShortLivedCache<T>(
   read: (key: string) => Promise<T | undefined>,
   monotonic: () => number,
-): BriefCache<T> {
-  const aged = createAged<T | undefined>(monotonic, {}, (one) => one !== undefined)
+): ShortLivedCache<T> {
+  const aged = createSharedResults<T | undefined>(monotonic, {}, (one) => one !== undefined)
   return { of: (key) => aged.of(key, () => read(key)), clear: aged.clear }
 }

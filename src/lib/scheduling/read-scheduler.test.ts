@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createReadTurns } from './read-turns.ts'
+import { createReadScheduler } from './read-scheduler.ts'
 
 const readOf = (organization: string, digest = 'sha256:a') => ({ repo: 1, organization, digest })
 async function* due(...organizations: string[]) {
@@ -12,7 +12,7 @@ const others = async () => true
 /** Turns with a clock that moves only while an image is read. */
 function turnsAt() {
   let now = 0
-  const turns = createReadTurns(() => now, { giveWayMs: 1, shortMs: 1000 })
+  const turns = createReadScheduler(() => now, { giveWayMs: 1, shortMs: 1000 })
   return {
     ...turns,
     wait: (ms: number) => {
@@ -53,7 +53,7 @@ test('short images take turns without a pause', async () => {
 })
 
 test('a read yields once, and only while others wait', async () => {
-  const turns = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 1000 })
+  const turns = createReadScheduler(() => 0, { giveWayMs: 1, shortMs: 1000 })
   let asked = 0
   const later = async () => ++asked > 3
   const signals: AbortSignal[] = []
@@ -77,7 +77,7 @@ test('a read yields once, and only while others wait', async () => {
 })
 
 test('a read that fails ends its turn, and rejects with the error', async () => {
-  const { take, choose } = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 0 })
+  const { take, choose } = createReadScheduler(() => 0, { giveWayMs: 1, shortMs: 0 })
   await assert.rejects(
     take(readOf('a'), others, async () => {
       throw new Error('broken')

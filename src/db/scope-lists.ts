@@ -6,12 +6,12 @@ import { afterKey, countNodes, direction, type Listing, listPage, mergedPage } f
 import { ident, join, type Reader, type Sql, sql } from './sql.ts'
 
 /** Condition for rows of the table `t` that belong to this group or repository, or to one below it. */
-export function madeBelow(scope: string): Sql {
+export function isInScope(scope: string): Sql {
   return scope === top ? sql`1 = 1` : sql`t.uid > ${`${scope}/`} AND t.uid < ${`${scope}0`}`
 }
 
 /** Lists of one kind of such resources. The groups and repositories that are passed must not contain each other. */
-export type MadeList<T, F> = {
+export type ScopeList<T, F> = {
   page(reader: Reader, scopes: readonly string[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, scopes: readonly string[], filter: F): Promise<number>
   /** First `most` rows of a group or repository and all below it, in the order of their uids. */
@@ -43,18 +43,18 @@ export function holding(ended: string): Where<Holding> {
 export type Where<F> = (filter: F, isWalked: boolean) => Sql[]
 
 /** Creates the lists. `where` returns the SQL conditions of a filter. */
-export function madeList<Row, T, F>(
+export function scopeList<Row, T, F>(
   { table, columns }: Pick<Listing, 'table' | 'columns'>,
   fromRow: (row: Row) => T,
   where: Where<F>,
-): MadeList<T, F> {
+): ScopeList<T, F> {
   const listing: Listing = { kind: table, table, columns, unkeyed: true }
   const read = async (reader: Reader, scopes: readonly string[], asked: Page, filters: readonly Sql[]) => {
     if (asked.order.column === 'uid') return listPage<Row>(reader, listing, branchesOf(scopes), asked, filters)
     const queries = scopes.map((scope) => orderedQuery(listing, scope, asked, filters))
     return queries.length === 0 ? [] : reader.all<Row>(mergedPage(queries, asked))
   }
-  const page: MadeList<T, F>['page'] = async (reader, scopes, asked, filter) => {
+  const page: ScopeList<T, F>['page'] = async (reader, scopes, asked, filter) => {
     return (await read(reader, scopes, asked, where(filter, asked.order.column !== 'uid'))).map(fromRow)
   }
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createHostPaces } from './host-paces.ts'
-import { createHostTurns } from './host-turns.ts'
+import { createHostQueues } from './host-queues.ts'
+import { createHostRateLimits } from './host-rate-limits.ts'
 
 const asker = (holder: string, key = holder, requestsPerSecond = 20) => ({ holder, key, requestsPerSecond })
 
@@ -10,7 +10,7 @@ function scene() {
   let now = 0
   const sleepers: { until: number; wake: () => void }[] = []
   const pause = (ms: number) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake }))
-  const paces = createHostPaces(() => now)
+  const paces = createHostRateLimits(() => now)
   const pass = async (ms: number) => {
     now += ms
     for (const one of sleepers.splice(0)) {
@@ -19,7 +19,7 @@ function scene() {
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { paces, turns: createHostTurns(paces, pause), pass }
+  return { paces, turns: createHostQueues(paces, pause), pass }
 }
 
 test('up to a hundred requests of one organization wait for a host, and the next one gets a retry time', async () => {

@@ -10,10 +10,10 @@ import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
-import { keptOf, RetentionSearch } from './kept.service.ts'
+import { protectionOf, RetentionSearch } from './protection.service.ts'
 import { type BrokenPromise, type Kept, mostTagsNamed, toBrokenPromiseResource } from './retention.model.ts'
 import { problemsOfReason } from './retention.service.ts'
-import { requireUnheld } from './retention-locks.service.ts'
+import { requireNoHold } from './retention-locks.service.ts'
 import { factsOf } from './retention-locks.store.ts'
 
 /**
@@ -28,7 +28,7 @@ export async function breakPromises(
   if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   let broken: BrokenPromise = { repo, digest, reason, until: '', rule: '' }
   const breaking: RetentionOverride = async (tx, row) => {
-    const kept = await requireUnheld(tx, call, row, digest || undefined)
+    const kept = await requireNoHold(tx, call, row, digest || undefined)
     broken = { ...broken, until: kept?.until ?? '', rule: kept?.rule ?? '' }
     const about = { subject: repo, resource: toBrokenPromiseResource(broken) }
     await emit(tx, call, 'control.registry.retention.promise.broken', about)
@@ -68,6 +68,6 @@ export async function getPromise(
   const { db } = call.app
   const repo = found(await findRepoRow(db, { uid }), repoType, uid)
   if (!(await factsOf(db, repo.id, digest))) throw notFound(imageType, digest)
-  const kept = await keptOf(await RetentionSearch.at(db, call, repo, call.now), digest)
+  const kept = await protectionOf(await RetentionSearch.at(db, call, repo, call.now), digest)
   return { kept, tags: kept?.tags ?? (await namesWith(db, repo, digest, mostTagsNamed)) }
 }

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '#lib/errors.ts'
-import { createCrowds, LockCrowded, type Turn } from './crowds.ts'
+import { createLockLimits, LockFull, type Turn } from './lock-limits.ts'
 
 const usual = { mostInside: 10, mostWaiting: 10, waitMs: 60_000 }
 
-function crowdedOf(turn: Turn, name: string, most: number): LockCrowded | undefined {
+function crowdedOf(turn: Turn, name: string, most: number): LockFull | undefined {
   try {
     turn.enter({ name, most })
     return undefined
   } catch (error) {
-    if (error instanceof LockCrowded) return error
+    if (error instanceof LockFull) return error
     throw error
   }
 }
 
 test('admits transactions to a lock group up to its limit; the others follow in order, one for each that ends', async () => {
-  const nextTurn = createCrowds(usual)
+  const nextTurn = createLockLimits(usual)
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   for (const turn of [one, two]) assert.equal(crowdedOf(turn, 'a', 2), undefined)
   assert.equal(crowdedOf(one, 'a', 2), undefined, 'it is there already')
@@ -38,7 +38,7 @@ test('admits transactions to a lock group up to its limit; the others follow in 
 })
 
 test('admits no more transactions at all lock groups than allowed, and keeps their order', async () => {
-  const nextTurn = createCrowds({ ...usual, mostInside: 2 })
+  const nextTurn = createLockLimits({ ...usual, mostInside: 2 })
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   assert.equal(crowdedOf(one, 'a', 1), undefined)
   assert.equal(crowdedOf(two, 'b', 1), undefined)
@@ -69,7 +69,7 @@ const again = (error: unknown) =>
 
 test('a transaction that alternates between two lock groups waits only for the time limit of one', async () => {
   let now = 0
-  const nextTurn = createCrowds({ ...usual, monotonic: () => now })
+  const nextTurn = createLockLimits({ ...usual, monotonic: () => now })
   const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]
   atA.enter({ name: 'a', most: 1 })
   atB.enter({ name: 'b', most: 1 })
@@ -88,7 +88,7 @@ test('a transaction that alternates between two lock groups waits only for the t
 })
 
 test('rejects a transaction with a retry hint if too many wait, or if it waits too long', async () => {
-  const nextTurn = createCrowds({ ...usual, mostWaiting: 1, waitMs: 1 })
+  const nextTurn = createLockLimits({ ...usual, mostWaiting: 1, waitMs: 1 })
   const first = nextTurn()
   first.enter({ name: 'a', most: 1 })
   const [late, tooMany] = [nextTurn(), nextTurn()]
