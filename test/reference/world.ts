@@ -148,6 +148,8 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
   return {
     pinfold: registry,
     saved,
+    /** Stops the reading of pushed images. */
+    stopReading: () => reader.close(),
     async find(path: string): Promise<string> {
       const [name, member] = path.split('.') as [string, string?]
       const answer = saved[name]
