@@ -6,18 +6,24 @@ import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { listsOf } from '#domains/scanning/images/images.store.ts'
 import { ownSource } from '#domains/scanning/own-advisories/own-advisories.service.ts'
 import { compareTexts } from '#lib/lists/paging.ts'
-import { partsOf, type Rank, rankOf, standings, startOf } from '#lib/lists/search-text.ts'
-import { isAtOrBelow, rootOf, top } from '#lib/uid.ts'
+import { type Rank, rankOf } from '#lib/lists/search-text.ts'
+import { rootOf, top } from '#lib/uid.ts'
 import { readParts, searchKinds } from './index.store.ts'
 import * as store from './names.store.ts'
 import { pathsOf, type ScopeNumbers } from './names-found.service.ts'
-import { type Chunk, type IndexRow, nothing, type Range, readRange } from './ranges.service.ts'
+import {
+  type Chunk,
+  type IndexRow,
+  isFirstPart,
+  isIn,
+  nothing,
+  partRangeOf,
+  type Range,
+  readRange,
+} from './ranges.service.ts'
 import { type Result, spellingsOf } from './search.model.ts'
 
 export type ImageSearch = { scopes: readonly string[]; text: string; rank: Rank; after: string; most: number }
-
-const isIn = (uid: string, scopes: readonly string[]): boolean =>
-  uid !== '' && scopes.some((scope) => isAtOrBelow(uid, scope))
 
 /** Tags of an image that a result shows. */
 const mostTags = 3
@@ -69,8 +75,6 @@ export async function findDigests(
   return readRange(range, after, most)
 }
 
-const standingOf = { exact: standings.start, prefix: standings.start, word: standings.word, part: standings.inside }
-
 /** Packages that an image in the scopes contains. */
 export async function findPackages(
   reader: Reader,
@@ -80,8 +84,7 @@ export async function findPackages(
   if (scopes.length === 0) return nothing
   const organizations = [...new Set(scopes.filter((one) => one !== top).map(rootOf))]
   const numbers = await numbersIn(scopes.includes(top) ? [top] : organizations)
-  const part = startOf(text)
-  const index = { standing: standingOf[rank], text: part, isWhole: rank === 'exact' && part === text }
+  const index = partRangeOf(text, rank)
   const range: Range<IndexRow & { tie: number }> = {
     async rows(from, limit) {
       const cursor = from && { part: from.key, id: Number(from.tie) }
@@ -96,7 +99,7 @@ export async function findPackages(
       const results: (Result | undefined)[] = []
       for (const { key, tie } of rows) {
         const name = names.get(tie)
-        const isMatch = name !== undefined && rankOf([name], text) === rank && isFirst(name, index.standing, part, key)
+        const isMatch = name !== undefined && rankOf([name], text) === rank && isFirstPart([name], index, key)
         results.push(isMatch ? await packageIn(reader, name, scopes, organizations, rank) : undefined)
       }
       return results
@@ -106,11 +109,6 @@ export async function findPackages(
 }
 
 const mostOrganizations = 100
-
-function isFirst(name: string, standing: number, text: string, part: string): boolean {
-  const matching = partsOf(name).filter((one) => one.standing === standing && one.part.startsWith(text))
-  return matching.every((one) => one.part >= part)
-}
 
 const imagesAtOnce = 200
 

@@ -4,7 +4,14 @@ import type { Tx } from '#db/sql.ts'
 
 export { fillSearch, stepBack } from '#db/search/search-fill.ts'
 export { indexQueued } from '#db/search/search-index.ts'
-export { everything, groupNumbers, readParts, type SearchKind, searchKinds } from '#db/search/search-parts.ts'
+export {
+  everything,
+  groupNumbers,
+  type PartRange,
+  readParts,
+  type SearchKind,
+  searchKinds,
+} from '#db/search/search-parts.ts'
 export { gramsOf, rarestGram, reposWithGram, reposWithGrams } from '#db/search/tag-grams.ts'
 
 /** Adds names of packages, which are found in their organization and in the whole server. */

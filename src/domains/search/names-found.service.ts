@@ -2,11 +2,21 @@
 
 import type { Reader } from '#db/sql.ts'
 import { groupsByUid } from '#domains/iam/groups/groups.service.ts'
-import { partsOf, type Rank, rankOf, standings, startOf } from '#lib/lists/search-text.ts'
-import { isAtOrBelow, lineage, parentOf, top } from '#lib/uid.ts'
+import { type Rank, rankOf } from '#lib/lists/search-text.ts'
+import { lineage, parentOf, top } from '#lib/uid.ts'
 import { everything, groupNumbers, readParts, type SearchKind, searchKinds } from './index.store.ts'
 import * as store from './names.store.ts'
-import { type Chunk, type IndexRow, nothing, type Range, readRange } from './ranges.service.ts'
+import {
+  type Chunk,
+  type IndexRow,
+  isFirstPart,
+  isIn,
+  nothing,
+  partRangeOf,
+  type Range,
+  readRange,
+  rowsOfScopes,
+} from './ranges.service.ts'
 import type { Kind, Result } from './search.model.ts'
 
 /** Most scopes in one query. SQLite limits the parts of a compound statement. */
@@ -66,15 +76,6 @@ async function personsIn(reader: Reader, ids: readonly number[], scopes: readonl
     .map((row) => ({ ...row, names: [row.name, row.detail], scope: parentOf(row.bindingUid) }))
 }
 
-const isIn = (uid: string, scopes: readonly string[]): boolean => scopes.some((scope) => isAtOrBelow(uid, scope))
-
-const standingOf: Readonly<Record<Rank, number>> = {
-  exact: standings.start,
-  prefix: standings.start,
-  word: standings.word,
-  part: standings.inside,
-}
-
 export type NameSearch = { scopes: readonly string[]; text: string; rank: Rank; after: string; most: number }
 
 /** Reads the numbers of the scopes in the index, once for each search. */
@@ -105,18 +106,14 @@ export async function findNames(
   // Every name contains the empty text, at its start.
   if (scopes.length === 0 || (text === '' && rank !== 'prefix')) return nothing
   const numbers = await numbersIn(scopes)
-  const part = startOf(text)
-  const index = { standing: standingOf[rank], text: part, isWhole: rank === 'exact' && part === text }
+  const index = partRangeOf(text, rank)
   const range: Range<NameRow> = {
-    async rows(from, limit) {
-      const rows: NameRow[] = []
+    rows(from, limit) {
       const cursor = from && { part: from.key, id: Number(from.tie) }
-      for (let at = 0; at < numbers.length; at += scopesAtOnce) {
-        const some = numbers.slice(at, at + scopesAtOnce)
+      return rowsOfScopes(numbers, { atOnce: scopesAtOnce, most: limit }, async (some) => {
         const found = await readParts(reader, kind, some, index, { after: cursor, most: limit })
-        rows.push(...found.map(({ part: key, id: tie }) => ({ key, tie })))
-      }
-      return numbers.length > scopesAtOnce ? rows.sort(byKey).slice(0, limit) : rows
+        return found.map(({ part: key, id: tie }) => ({ key, tie }))
+      })
     },
     async load(rows) {
       const found = new Map<number, Node>()
@@ -129,20 +126,12 @@ export async function findNames(
       return rows.map(({ key, tie }) => {
         const node = found.get(tie)
         if (!node || node.uid === except || !isIn(node.scope, scopes)) return undefined
-        if (rankOf(node.names, text) !== rank || !isFirst(node.names, index.standing, part, key)) return undefined
+        if (rankOf(node.names, text) !== rank || !isFirstPart(node.names, index, key)) return undefined
         return toResult(shown, node, rank, paths)
       })
     },
   }
   return readRange(range, after, most)
-}
-
-const byKey = (a: NameRow, b: NameRow): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : a.tie - b.tie)
-
-/** True if this is the first of the parts of the names that match. A name can contain the text several times. */
-function isFirst(names: readonly string[], standing: number, text: string, part: string): boolean {
-  const matching = names.flatMap(partsOf).filter((one) => one.standing === standing && one.part.startsWith(text))
-  return matching.every((one) => one.part >= part)
 }
 
 function toResult(kind: Kind, node: Node, match: Rank, paths: ReadonlyMap<string, string>): Result {

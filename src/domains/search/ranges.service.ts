@@ -1,5 +1,9 @@
 // Reads results from ranges of an index, in pages.
+import { chunks } from '#lib/chunks.ts'
 import { compareTexts } from '#lib/lists/paging.ts'
+import { partsOf, type Rank, standings, startOf } from '#lib/lists/search-text.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
+import type { PartRange } from './index.store.ts'
 import { mostSorted, type Result } from './search.model.ts'
 
 /** Row of an index: its key, and a tie-breaker for equal keys. */
@@ -71,4 +75,43 @@ const compare = (a: Result, b: Result): number => compareTo(a, { time: b.updateT
 /** Order of results: the latest update first, then by uid or name. */
 function compareTo(one: Result, { time, id }: { time: string; id: string }): number {
   return compareTexts(time, one.updateTime) || compareTexts(idOf(one), id)
+}
+
+/** The first rows of some scopes, in order. `read` returns them for at most `atOnce` scopes. */
+export async function rowsOfScopes<S, R extends IndexRow>(
+  scopes: readonly S[],
+  { atOnce, most }: { atOnce: number; most: number },
+  read: (some: readonly S[]) => Promise<readonly R[]>,
+): Promise<R[]> {
+  const rows: R[] = []
+  for (const some of chunks(scopes, atOnce)) rows.push(...(await read(some)))
+  return scopes.length > atOnce ? rows.sort(compareRows).slice(0, most) : rows
+}
+
+function compareRows(a: IndexRow, b: IndexRow): number {
+  if (a.key !== b.key) return a.key < b.key ? -1 : 1
+  return a.tie === b.tie ? 0 : a.tie < b.tie ? -1 : 1
+}
+
+/** True if a node is in one of the scopes. An empty uid is in none. */
+export const isIn = (uid: string, scopes: readonly string[]): boolean =>
+  uid !== '' && scopes.some((scope) => isAtOrBelow(uid, scope))
+
+const standingOf: Readonly<Record<Rank, number>> = {
+  exact: standings.start,
+  prefix: standings.start,
+  word: standings.word,
+  part: standings.inside,
+}
+
+/** Range of the index of names that has all matches of a text with this rank. */
+export function partRangeOf(text: string, rank: Rank): PartRange {
+  const part = startOf(text)
+  return { standing: standingOf[rank], text: part, isWhole: rank === 'exact' && part === text }
+}
+
+/** True if `key` is the first of the parts of the names that are in the range. A name can contain the text several times. */
+export function isFirstPart(names: readonly string[], { standing, text }: PartRange, key: string): boolean {
+  const matching = names.flatMap(partsOf).filter((one) => one.standing === standing && one.part.startsWith(text))
+  return matching.every((one) => one.part >= key)
 }

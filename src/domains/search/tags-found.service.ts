@@ -5,13 +5,20 @@ import type { Reader } from '#db/sql.ts'
 import { listReposNamed } from '#domains/registry/repos/repos.store.ts'
 import { findTagsWith } from '#domains/registry/tags/tag-parts.service.ts'
 import { shapes, type Tag, visibleShapes } from '#domains/registry/tags/tags.model.ts'
-import { chunks } from '#lib/chunks.ts'
 import { foldText, type Rank, rankOf } from '#lib/lists/search-text.ts'
 import { isAtOrBelow, parentOf, rootOf, top } from '#lib/uid.ts'
 import { gramsOf, groupNumbers, rarestGram, reposWithGram, reposWithGrams } from './index.store.ts'
 import * as store from './names.store.ts'
 import { pathsOf } from './names-found.service.ts'
-import { type Chunk, type Found, type IndexRow, nothing, type Range, readRange } from './ranges.service.ts'
+import {
+  type Chunk,
+  type Found,
+  type IndexRow,
+  nothing,
+  type Range,
+  readRange,
+  rowsOfScopes,
+} from './ranges.service.ts'
 import { type Result, spellingsOf } from './search.model.ts'
 
 export type TagSearch = {
@@ -35,12 +42,10 @@ export async function findTagsByStart(reader: Reader, { scopes, text, rank, afte
   const kind = { shapes: shownShapes, names: apart(spellings), isWhole: rank === 'exact' }
   if (rank === 'exact' && text === '') return nothing
   const range: Range<IndexRow & { id: number }> = {
-    async rows(from, limit) {
-      const rows: (IndexRow & { tie: string; id: number })[] = []
-      for (const some of chunks(scopes, scopesAtOnce))
-        rows.push(...(await store.tagKeys(reader, some, kind, from, limit)))
-      return scopes.length > scopesAtOnce ? rows.sort(byKey).slice(0, limit) : rows
-    },
+    rows: (from, limit) =>
+      rowsOfScopes(scopes, { atOnce: scopesAtOnce, most: limit }, (some) =>
+        store.tagKeys(reader, some, kind, from, limit),
+      ),
     async load(rows) {
       const ids = rows.map(({ id }) => id)
       const tags = new Map((ids.length > 0 ? await store.tagsOf(reader, ids) : []).map((tag) => [tag.id, tag]))
@@ -61,9 +66,6 @@ export async function findTagsByStart(reader: Reader, { scopes, text, rank, afte
 /** Texts that do not begin with each other. Otherwise a name would be in several ranges. */
 const apart = (texts: readonly string[]): string[] =>
   texts.filter((one) => !texts.some((other) => other !== one && one.startsWith(other)))
-
-const byKey = (a: { key: string; tie: string }, b: { key: string; tie: string }): number =>
-  a.key < b.key ? -1 : a.key > b.key ? 1 : a.tie < b.tie ? -1 : 1
 
 type Named = Pick<Tag, 'uid' | 'name' | 'digest' | 'updateTime'>
 
