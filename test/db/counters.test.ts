@@ -7,7 +7,7 @@ import { ident, sql } from '#db/sql.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { createApp } from '../../src/create-app.ts'
 import { checkLists } from '../support/check-lists.ts'
-import { type Answer, type Client, clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
+import { type Client, clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
 import { oneOf, type Random, randomFrom } from '../support/random.ts'
 import { plantManifest } from '../support/tags.ts'
 
@@ -34,7 +34,7 @@ async function storm(clients: readonly Client[], random: Random): Promise<Record
       if (dice < 90) return ['drop repo', await client.delete(`/registry/v2/repos/${repo}`)] as const
       return ['drop group', await client.delete(`/iam/v2/groups/${group}`)] as const
     })()
-    requireAnswer(answer)
+    assert.ok(answer.status < 500, answer.text)
     if (answer.status === 200 && made) made.push(answer.body.uid)
     const key = `${what} ${answer.status}`
     answers[key] = (answers[key] ?? 0) + 1
@@ -45,22 +45,7 @@ async function storm(clients: readonly Client[], random: Random): Promise<Record
     while (left-- > 0) await one(clients[i % clients.length]!)
   }
   await Promise.all(Array.from({ length: inFlight }, (_, i) => lane(i)))
-  requireFewRefused(answers)
   return answers
-}
-
-/**
- * Fails if the server failed. On a busy machine, a transaction can conflict with others more often than it is retried. Then the
- * request is refused with 503, for the client to repeat.
- */
-function requireAnswer({ status, body, text }: Answer): void {
-  assert.ok(status < 500 || (status === 503 && body.code === 14), text)
-}
-
-/** Fails if more than one request of a hundred was refused because of conflicts. */
-function requireFewRefused(answers: Readonly<Record<string, number>>): void {
-  const refused = Object.entries(answers).reduce((sum, [key, count]) => sum + (key.endsWith(' 503') ? count : 0), 0)
-  assert.ok(refused <= operations / 100, JSON.stringify(answers))
 }
 
 test('counters and keys equal the tables after any mix of concurrent changes', async () => {
@@ -96,13 +81,12 @@ test('counters and keys equal the tables for each kind of tag name', async () =>
       const answer = remove
         ? await operator.delete(`/registry/v2/tags/${tags[random.below(tags.length)]}`)
         : await operator.post(`/registry/v2/tags/${repo}`, { ...tag, deprecated: random.below(3) === 0 })
-      requireAnswer(answer)
+      assert.ok(answer.status < 500, answer.text)
       if (!remove && answer.status === 200) tags.push(answer.body.uid)
       done[`${remove} ${answer.status}`] = (done[`${remove} ${answer.status}`] ?? 0) + 1
     }
   }
   await Promise.all(Array.from({ length: inFlight }, lane))
-  requireFewRefused(done)
   assert.ok(done['true 200']! > 20 && done['false 200']! > 100, `seed ${seeded}: ${JSON.stringify(done)}`)
   await checkLists(pinfold)
 

@@ -9,7 +9,8 @@ import type { Connections } from './connections.ts'
 import { LockFull, type Turn } from './lock-limits.ts'
 import { codeOf, type TimeLimit } from './send.ts'
 
-const conflictRetries = 12
+/** Retries on conflict, which wait for 2.5 s at most. With 12, transactions of two busy servers on the same rows could fail. */
+const conflictRetries = 24
 const constraintRetries = 3
 const patience = 6
 
