@@ -406,7 +406,10 @@ for (const { name, path } of consoleScreens(scene)) {
       )
       const width = await page.evaluate<number>('document.scrollingElement.scrollWidth')
       await picture(page, `${fileOf(name)}-narrow`)
-      expect(width <= 320, { width })
+      const wide = await page.evaluate<string[]>(
+        "[...document.querySelectorAll('table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.innerText)",
+      )
+      expect(width <= 320 && wide.length === 0, { width, wide })
       await context.close()
     },
   )
