@@ -3,7 +3,7 @@ import { chunks } from '#lib/chunks.ts'
 import { camelCase } from '#lib/fields.ts'
 import { parentOf } from '#lib/uid.ts'
 import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from './listing.ts'
-import { queueForSearch, type SearchSource } from './search/search-queue.ts'
+import { queueForSearch, type SearchSource } from './search-queue.ts'
 import { ident, join, list, type Reader, type Sql, sql, type Tx, type Value } from './sql.ts'
 
 /**
@@ -17,8 +17,8 @@ export type NodeTable<K extends string, F extends string, N> = Omit<Listing, 'ki
   search?: NodeSearch<N>
 }
 
-/** Table of the nodes for the search. The index is updated after a change of the values that `found` returns. */
-export type NodeSearch<N> = { source: SearchSource; found(node: N): readonly (string | boolean)[] }
+/** Table of the nodes for the search. The index is updated after a change of the values that `terms` returns. */
+export type NodeSearch<N> = { source: SearchSource; terms(node: N): readonly (string | boolean)[] }
 
 /** Like NodeTable, for nodes whose names are unique among their siblings. */
 export const namedNodes = {
@@ -53,8 +53,8 @@ export function nodeTable<
     })
   }
 
-  const isFoundAnew = (before: N, after: N): boolean => {
-    const [from, to] = [search?.found(before), search?.found(after)]
+  const hasNewTerms = (before: N, after: N): boolean => {
+    const [from, to] = [search?.terms(before), search?.terms(after)]
     return from?.some((value, i) => value !== to![i]) ?? false
   }
 
@@ -105,7 +105,7 @@ export function nodeTable<
       const row = await tx.get<{ id: number }>(sql`
         UPDATE ${ident(table)} SET ${join(changes, ', ')} WHERE uid = ${before.uid} RETURNING id`)
       await moveInLists(tx, table, before.uid, from, to)
-      if (search && row && isFoundAnew(before, after)) await queueForSearch(tx, search.source, row.id)
+      if (search && row && hasNewTerms(before, after)) await queueForSearch(tx, search.source, row.id)
       return true
     },
 

@@ -1,11 +1,11 @@
 // The search index does not make transactions of requests conflict on PostgreSQL.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { indexQueued } from '#db/search/search-index.ts'
-import { queueForSearch } from '#db/search/search-queue.ts'
+import { queueForSearch } from '#db/search-queue.ts'
 import { ident, sql } from '#db/sql.ts'
 import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { indexNames } from '#domains/search/index-names.job.ts'
+import { indexQueued } from '#domains/search/write-index.store.ts'
 import { runJob } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Client, onPostgres, roleUids, startPinfold } from '../support/pinfold.ts'

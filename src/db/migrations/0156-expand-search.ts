@@ -1,6 +1,6 @@
 import type { Migration } from '../migrate.ts'
 
-/** Index for the search of names by any part, see `db/search/search-parts.ts`. */
+/** Index for the search of names by any part, see `domains/search/parts.store.ts`. */
 export const migration: Migration = {
   id: '0156-expand-search',
   up: (t) => [

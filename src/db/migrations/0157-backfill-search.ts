@@ -1,5 +1,5 @@
 import type { Migration } from '../migrate.ts'
-import { fillSearch } from '../search/search-fill.ts'
+import { fillSearch } from '../search-fill.ts'
 
 /** Queues existing names for the search index. */
 export const migration: Migration = {

@@ -1,5 +1,5 @@
 import type { Job } from '#job.ts'
-import { fillSearch, stepBack } from './index.store.ts'
+import { fillSearch, stepBack } from './write-index.store.ts'
 
 const rowsAtOnce = 1000
 /** Rows that are read again, since the row with the higher number can be committed first. */

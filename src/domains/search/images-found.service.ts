@@ -8,9 +8,9 @@ import { ownSource } from '#domains/scanning/own-advisories/own-advisories.servi
 import { compareTexts } from '#lib/lists/paging.ts'
 import { type Rank, rankOf } from '#lib/lists/search-text.ts'
 import { rootOf, top } from '#lib/uid.ts'
-import { readParts, searchKinds } from './index.store.ts'
 import * as store from './names.store.ts'
 import { pathsOf, type ScopeNumbers } from './names-found.service.ts'
+import { readParts, searchKinds } from './parts.store.ts'
 import {
   type Chunk,
   type IndexRow,

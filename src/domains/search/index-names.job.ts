@@ -1,8 +1,9 @@
 import type { Lease } from '#db/leases.ts'
 import type { Db } from '#db/sql.ts'
 import type { Job } from '#job.ts'
-import { addPackages, indexQueued } from './index.store.ts'
 import { addNames, type DueList, isAnyQueued, namesInList, nextDue, noteIndexed } from './index-packages.store.ts'
+import { addPackages } from './parts.store.ts'
+import { indexQueued } from './write-index.store.ts'
 
 const rowsAtOnce = 100
 const namesAtOnce = 200

@@ -4,8 +4,8 @@ import type { Reader } from '#db/sql.ts'
 import { groupsByUid } from '#domains/iam/groups/groups.service.ts'
 import { type Rank, rankOf } from '#lib/lists/search-text.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
-import { everything, groupNumbers, readParts, type SearchKind, searchKinds } from './index.store.ts'
 import * as store from './names.store.ts'
+import { everything, groupNumbers, readParts, type SearchKind, searchKinds } from './parts.store.ts'
 import {
   type Chunk,
   type IndexRow,

@@ -3,7 +3,7 @@ import { chunks } from '#lib/chunks.ts'
 import { compareTexts } from '#lib/lists/paging.ts'
 import { partsOf, type Rank, standings, startOf } from '#lib/lists/search-text.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
-import type { PartRange } from './index.store.ts'
+import type { PartRange } from './parts.store.ts'
 import { mostSorted, type Result } from './search.model.ts'
 
 /** Row of an index: its key, and a tie-breaker for equal keys. */

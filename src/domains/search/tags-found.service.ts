@@ -7,9 +7,9 @@ import { findTagsWith } from '#domains/registry/tags/tag-parts.service.ts'
 import { shapes, type Tag, visibleShapes } from '#domains/registry/tags/tags.model.ts'
 import { foldText, type Rank, rankOf } from '#lib/lists/search-text.ts'
 import { isAtOrBelow, parentOf, rootOf, top } from '#lib/uid.ts'
-import { gramsOf, groupNumbers, rarestGram, reposWithGram, reposWithGrams } from './index.store.ts'
 import * as store from './names.store.ts'
 import { pathsOf } from './names-found.service.ts'
+import { groupNumbers } from './parts.store.ts'
 import {
   type Chunk,
   type Found,
@@ -20,6 +20,7 @@ import {
   rowsOfScopes,
 } from './ranges.service.ts'
 import { type Result, spellingsOf } from './search.model.ts'
+import { gramsOf, rarestGram, reposWithGram, reposWithGrams } from './tag-grams.store.ts'
 
 export type TagSearch = {
   scopes: readonly string[]

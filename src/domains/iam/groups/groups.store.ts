@@ -26,7 +26,7 @@ const groups = nodeTable(
     table: 'groups',
     columns,
     ...namedNodes,
-    search: { source: 'groups', found: ({ name }: Pick<Group, Sorted>) => [name] },
+    search: { source: 'groups', terms: ({ name }: Pick<Group, Sorted>) => [name] },
   },
   fromRow,
 )

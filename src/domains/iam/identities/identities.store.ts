@@ -23,7 +23,7 @@ const identities = nodeTable(
     sorted: ['name', 'create_time', 'update_time'],
     filters: { name: 'name', relationshipType: 'relationship_type' },
     unique: ['uid'],
-    search: { source: 'identities', found: ({ name, email }: Found) => [name, email] },
+    search: { source: 'identities', terms: ({ name, email }: Found) => [name, email] },
   },
   fromRow,
 )

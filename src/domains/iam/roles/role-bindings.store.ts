@@ -74,7 +74,7 @@ const bindings = nodeTable(
     sorted: ['create_time', 'update_time'],
     filters: { identity: 'identity_uid', group: 'parent_uid', role: 'role_uid' },
     unique: ['parent_uid', 'identity_uid', 'role_uid'],
-    search: { source: 'bindings', found: ({ accepted }: Found) => [accepted] },
+    search: { source: 'bindings', terms: ({ accepted }: Found) => [accepted] },
   },
   fromRow,
 )

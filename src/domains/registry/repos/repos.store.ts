@@ -1,7 +1,7 @@
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { servedUrl } from '#db/nodes.ts'
 import { enterProcessLock, locking, type RowLock } from '#db/row-locks.ts'
-import { queueForSearch } from '#db/search/search-queue.ts'
+import { queueForSearch } from '#db/search-queue.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { FollowMode } from '../repo-ref.model.ts'

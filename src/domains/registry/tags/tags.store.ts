@@ -11,7 +11,7 @@ import {
 } from '#db/listing.ts'
 import { countBeyond, type GreaterThan, listBeyond } from '#db/listing-beyond.ts'
 import { locking } from '#db/row-locks.ts'
-import { queueForSearch } from '#db/search/search-queue.ts'
+import { queueForSearch } from '#db/search-queue.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { everyShape, shapeOf, shapes, type Tag, type TagRepo, visibleShapes } from './tags.model.ts'

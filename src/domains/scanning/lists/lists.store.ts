@@ -1,5 +1,5 @@
 import { countRows, insertsOf } from '#db/bulk.ts'
-import { queueForSearch } from '#db/search/search-queue.ts'
+import { queueForSearch } from '#db/search-queue.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Step } from '#lib/lists/paging.ts'

@@ -1,8 +1,9 @@
 // Repositories by the character sequences of their tags. A search for a part of a tag looks only at repositories that have each
 // sequence of the text. The rows are few, since the tags of a repository have the same sequences again and again.
+
+import { atMost, insertsOf } from '#db/bulk.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { foldText } from '#lib/lists/search-text.ts'
-import { atMost, insertsOf } from '../bulk.ts'
-import { list, type Reader, sql, type Tx } from '../sql.ts'
 
 /** Length of a sequence. Shorter texts are searched only at the start of a tag. */
 export const gramLength = 3

@@ -1,9 +1,8 @@
 // Queues existing rows for the search index: all rows after an upgrade, and later those of servers of an earlier release.
 
-import { readFact, writeFact } from '../facts.ts'
-import { list, type Reader, type Sql, sql, type Tx } from '../sql.ts'
-import { searchKinds } from './search-parts.ts'
-import { type SearchSource, searchSources } from './search-queue.ts'
+import { readFact, writeFact } from './facts.ts'
+import { type SearchSource, searchKinds, searchSources } from './search-queue.ts'
+import { list, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
 /** Numbers of the last rows that were queued, by source. */
 type Positions = Partial<Record<SearchSource, number>>

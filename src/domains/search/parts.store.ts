@@ -1,13 +1,13 @@
 // Index of names by each of their parts. `search_parts` has a row for each character of a name and each scope in which the name
 // is found. The row has the name from this character on, so that a search is a range of the index, and every row of the range is
-// a match. `scope` is the number of a group, or 0 for the whole server. Only a background job writes rows (`search-index.ts`).
-import { partsOf } from '#lib/lists/search-text.ts'
-import { insertsOf } from '../bulk.ts'
-import { join, list, type Reader, type Sql, sql, type Tx } from '../sql.ts'
+// a match. `scope` is the number of a group, or 0 for the whole server. Only a background job writes rows (`write-index.store.ts`).
 
-/** Kinds of names in the index, as stored. `persons` are role bindings of people, found by the name and email of the person. */
-export const searchKinds = { organizations: 1, folders: 2, repos: 3, identities: 4, persons: 5, packages: 6 } as const
-export type SearchKind = (typeof searchKinds)[keyof typeof searchKinds]
+import { insertsOf } from '#db/bulk.ts'
+import { type SearchKind, searchKinds } from '#db/search-queue.ts'
+import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { partsOf } from '#lib/lists/search-text.ts'
+
+export { type SearchKind, searchKinds } from '#db/search-queue.ts'
 
 /** Number of the scope that has everything. */
 export const everything = 0
@@ -27,6 +27,17 @@ export async function addSearchParts(tx: Tx, all: readonly Searchable[]): Promis
   })
   const into = sql`INSERT INTO search_parts (kind, scope, standing, part, id)`
   for (const insert of insertsOf(into, rows, sql`ON CONFLICT DO NOTHING`)) await tx.run(insert)
+}
+
+/** Adds names of packages, which are found in their organization and in the whole server. */
+export async function addPackages(
+  tx: Tx,
+  organization: number,
+  packages: readonly { id: number; name: string }[],
+): Promise<void> {
+  const scopes = [everything, organization]
+  const all = packages.map(({ id, name }) => ({ kind: searchKinds.packages, id, names: [name], scopes }))
+  await addSearchParts(tx, all)
 }
 
 /** Removes all names of some rows from the index. */

@@ -1,17 +1,13 @@
 // Writes the search index from the queue of changed rows. Each row is read again, so that the index gets its present names, also
 // after several changes and after a crash.
+
+import { type SearchKind, searchKinds, searchSources } from '#db/search-queue.ts'
+import { list, type Sql, sql, type Tx } from '#db/sql.ts'
 import { lineage, parentOf, rootOf, top } from '#lib/uid.ts'
-import { list, type Sql, sql, type Tx } from '../sql.ts'
-import {
-  addSearchParts,
-  everything,
-  groupNumbers,
-  removeSearchParts,
-  type SearchKind,
-  searchKinds,
-} from './search-parts.ts'
-import { searchSources } from './search-queue.ts'
-import { addTagGrams, dropTagGrams } from './tag-grams.ts'
+import { addSearchParts, everything, groupNumbers, removeSearchParts } from './parts.store.ts'
+import { addTagGrams, dropTagGrams } from './tag-grams.store.ts'
+
+export { fillSearch, stepBack } from '#db/search-fill.ts'
 
 type Queued = { id: number; source: number; row: number; organization: string }
 
