@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readAsset } from '#lib/files/assets.ts'
 
 /** Version of this build. */
-export const version: string = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-).version
+export const version: string = (JSON.parse(readAsset('package.json').toString()) as { version: string }).version

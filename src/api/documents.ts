@@ -1,6 +1,5 @@
 // Documents outside of the API: health, metrics, OpenAPI, and documents of the issuer. All but the metrics need no
 // authentication.
-import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDiskFull as isDatabaseFull, isReadOnly, StoppedByFullDisk } from '#db/unavailable.ts'
@@ -10,6 +9,7 @@ import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
 import { grantsOf } from '#issuer/token-endpoint.ts'
 import { isBusy, retryAfterOf } from '#lib/errors.ts'
+import { readAsset } from '#lib/files/assets.ts'
 import { isDiskFull } from '#lib/files/room.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 import type { Api } from './entry-point.ts'
@@ -20,8 +20,8 @@ import { sendText } from './send-text.ts'
 
 /** OpenAPI documents by path, one for each version. */
 const openApiFiles = {
-  '/openapi.json': new URL('../../gen/openapi.json', import.meta.url),
-  '/openapi-v1.json': new URL('../../gen/openapi-v1.json', import.meta.url),
+  '/openapi.json': 'gen/openapi.json',
+  '/openapi-v1.json': 'gen/openapi-v1.json',
 }
 
 type Write = (res: ServerResponse, arrival: HttpArrival) => void | Promise<void>
@@ -112,12 +112,12 @@ function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
 }
 
 /** Document from a file, which is read at the first request. */
-function openApi(file: URL, url: string, vendor: Vendor | undefined): Write {
+function openApi(file: string, url: string, vendor: Vendor | undefined): Write {
   // All responses share these bytes.
   let text: Buffer | undefined
   return (res) => {
     if (!text) {
-      const json = JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), servers: [{ url }] })
+      const json = JSON.stringify({ ...(JSON.parse(readAsset(file).toString()) as object), servers: [{ url }] })
       text = Buffer.from(vendor ? renameDocument(json, vendor.token) : json)
     }
     sendText(res, 200, 'application/json', text)

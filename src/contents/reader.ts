@@ -1,9 +1,9 @@
 // Lets a separate process read images and SBOMs, within limits on memory and time.
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { restarted } from '#lib/files/assets.ts'
 import type { Layer } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'
 import { type ImageContents, Unreadable } from './packages.ts'
@@ -41,16 +41,14 @@ export const readerLimits = {
 }
 export type ReaderLimits = typeof readerLimits
 
-const program = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
-
 export function createReader(limits: ReaderLimits = readerLimits): Reader {
   let current: ChildProcess | undefined
   const start = (): ChildProcess => {
     // The process gets no environment variables of the server, and its only output are messages. The cache of compiled code halves
     // the time of its start.
-    const options = { env: compileCache(), execArgv: [`--max-old-space-size=${limits.heapMb}`] }
-    const child = fork(program, [], {
-      ...options,
+    const { file, args, env } = restarted([`--max-old-space-size=${limits.heapMb}`])
+    const child = spawn(file, [...args, 'contents-reader'], {
+      env: { ...env, ...compileCache() },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })

@@ -1,8 +1,12 @@
-import { readdirSync } from 'node:fs'
+import { listAssets } from '#lib/files/assets.ts'
+
+/** IDs in a bundle, which has no files of migrations. The build replaces the name (`scripts/bundle`). */
+declare const bundledMigrations: string[] | undefined
 
 /** IDs of all migrations, which are their file names. Commands need only the IDs, and loading each migration takes time. */
 export function migrationIds(): string[] {
-  const files = readdirSync(new URL('migrations', import.meta.url))
+  if (typeof bundledMigrations !== 'undefined') return bundledMigrations
+  const files = listAssets('src/db/migrations/')
   return files.flatMap((file) => /^(\d{4}-.+)\.ts$/.exec(file)?.[1] ?? []).sort()
 }
 

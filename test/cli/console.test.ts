@@ -2,17 +2,22 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { relative } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
-import { cleanEnv, createStorage, project, run, startProcess } from '../support/process.ts'
+import { cleanEnv, createStorage, program, project, run, startProcess } from '../support/process.ts'
+import { eventually } from '../support/receiver.ts'
 
 test('pinfold server console prints a link that works in one browser, and serve prints no link into a file', async () => {
   await using storage = await createStorage()
   const command = () => run(['server', 'console', ...storage.args], { env: storage.env })
   await using server = await startProcess(storage)
-  while (!server.output.stdout.includes('\nTo open the console as the operator, run: bin/pinfold server console'))
-    await sleep(20)
+  const printed = `run: ${relative(project, program)} server console`
+  await eventually(
+    async () => server.output.stdout,
+    (shown) => shown.includes(`\nTo open the console as the operator, ${printed}`),
+  )
   const { code, stdout, stderr } = await command()
   assert.deepEqual([code, stderr], [0, ''])
   const link = new URL(stdout.trim())

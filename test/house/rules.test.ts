@@ -105,9 +105,22 @@ test('no barrel files, no default exports, and no to-do comments without an issu
 })
 
 test('the programs in bin are executable', () => {
-  for (const file of ['bin/pinfold', 'bin/pinfold-node', 'bin/install-once']) {
+  for (const file of ['bin/pinfold', 'bin/pinfold-node', 'bin/install-once', 'bin/bundle-once']) {
     assert.ok(statSync(join(root, file)).mode & 0o100, file)
   }
+})
+
+test('one file knows where the files of the program are, so that the bundle and the executable find them', () => {
+  const places: [RegExp, string[]][] = [
+    // The build replaces these two calls.
+    [/\bimport\.meta\b/, ['src/api/naming/health.ts', 'src/api/naming/reflection.ts', 'src/lib/files/assets.ts']],
+    [/\bcreateRequire\(/, ['src/api/naming/health.ts', 'src/api/naming/reflection.ts']],
+    [/\bnew Worker\((?!threadScript)/, []],
+    [/\bfork\(|\b__(?:dir|file)name\b/, []],
+  ]
+  const code = sources.filter((file) => file.startsWith('src/') && !file.endsWith('.test.ts'))
+  for (const [pattern, files] of places)
+    assert.deepEqual(code.filter((file) => pattern.test(read(file))).sort(), files, String(pattern))
 })
 
 test('the lock file contains no download URL', () => {

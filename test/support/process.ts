@@ -18,7 +18,8 @@ import { pooledDatabase, pooledUrlOf, pooler } from './pooler.ts'
 export type { Env, Run } from './commands.ts'
 
 export const project = fileURLToPath(new URL('../..', import.meta.url))
-export const program = join(project, 'bin/pinfold')
+/** Program that tests start. `PINFOLD_TEST_PROGRAM` names another form of it, such as the executable. */
+export const program = process.env.PINFOLD_TEST_PROGRAM || join(project, 'bin/pinfold')
 
 /**
  * Creates a data folder with a database that has all tables, and the arguments and environment with which commands use them. With
@@ -138,11 +139,19 @@ export async function startProcess(
     listen = '127.0.0.1:0',
     lead = [],
     mayReject = false,
-  }: { args?: readonly string[]; env?: Env; listen?: string; lead?: readonly string[]; mayReject?: boolean } = {},
+    command = program,
+  }: {
+    args?: readonly string[]
+    env?: Env
+    listen?: string
+    lead?: readonly string[]
+    mayReject?: boolean
+    command?: string
+  } = {},
 ) {
   // `lead` is a program that starts the server, for example in a separate network.
-  const [command, ...words] = [...lead, program, 'serve', ...storage.args, '--listen', listen, ...args]
-  const child = spawn(command!, words, {
+  const [first, ...words] = [...lead, command, 'serve', ...storage.args, '--listen', listen, ...args]
+  const child = spawn(first!, words, {
     cwd: project,
     env: cleanEnv({ PINFOLD_LOG_LEVEL: 'warn', ...storage.env, ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,8 +1,8 @@
 // Tools for agents: the methods of the contract that agents can call, with their names and hints.
-import { readFileSync } from 'node:fs'
 import type { DescMethod } from '@bufbuild/protobuf'
 import { tool } from '#gen/pinfold/annotations/annotations_pb.ts'
 import { snakeCase } from '#lib/fields.ts'
+import { readAsset } from '#lib/files/assets.ts'
 import { type Endpoint, isStreaming } from '../methods.ts'
 import { optionOf } from '../option-of.ts'
 
@@ -33,7 +33,7 @@ export type Tools = {
   texts(): { version: string; list: string }
 }
 
-const file = new URL('../../../gen/mcp-tools.json', import.meta.url)
+const file = 'gen/mcp-tools.json'
 
 /** True for methods that are tools: methods of version 2 without streams that the contract does not hide. */
 export function isTool({ method, desc }: Pick<Endpoint, 'method' | 'desc'>): boolean {
@@ -62,7 +62,7 @@ export function createTools(endpoints: readonly Endpoint[]): Tools {
   // Read at the first request.
   let known: ReturnType<Tools['texts']> | undefined
   const read = () => {
-    const { version, tools } = JSON.parse(readFileSync(file, 'utf8')) as ToolTexts
+    const { version, tools } = JSON.parse(readAsset(file).toString()) as ToolTexts
     return { version, list: JSON.stringify([...byName.keys()].map((name) => ({ name, ...tools[name] }))) }
   }
   return {

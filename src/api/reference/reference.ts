@@ -1,14 +1,13 @@
 // GET /docs: the API reference, for readers without the source code. `npm run gen` writes it to docs/api.
-import { readdirSync, readFileSync } from 'node:fs'
 import type { Edge } from '#edge/arrival.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { retryHeaders } from '#lib/errors.ts'
+import { listAssets, readAsset } from '#lib/files/assets.ts'
 import { toAppError } from '../errors.ts'
 import { send } from '../ui/page.ts'
 import { policy } from './policy.ts'
 
 const path = '/docs'
-const docs = new URL('../../../docs/', import.meta.url)
 
 /** Entry point of the reference. */
 export function referenceEntryPoint(edge: Edge): EntryPoint {
@@ -52,11 +51,11 @@ function sendReference(arrival: HttpArrival, page: string | undefined): void {
  * fixed number of pages.
  */
 function createPages(): (name: string) => Promise<string | undefined> {
-  const files = new Map<string, URL>([['errors', new URL('errors.md', docs)]])
-  const folder = new URL('api/', docs)
-  for (const file of readdirSync(folder)) {
+  const files = new Map<string, string>([['errors', 'docs/errors.md']])
+  const folder = 'docs/api/'
+  for (const file of listAssets(folder)) {
     const name = file.replace(/\.md$/, '')
-    files.set(name === 'README' ? '' : name, new URL(file, folder))
+    files.set(name === 'README' ? '' : name, folder + file)
   }
   const made = new Map<string, string>()
   return async (name) => {
@@ -65,7 +64,7 @@ function createPages(): (name: string) => Promise<string | undefined> {
     const known = made.get(name)
     if (known !== undefined) return known
     const { renderPage } = await import('./render.ts')
-    const page = renderPage(readFileSync(file, 'utf8'), linkOf)
+    const page = renderPage(readAsset(file).toString(), linkOf)
     made.set(name, page)
     return page
   }

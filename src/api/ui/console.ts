@@ -1,11 +1,11 @@
 // The console: one page for all of its paths, and its files. The content security policy of the page allows no other content of
 // the same origin.
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { answer } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { operator, type Session } from '#issuer/people/sessions.ts'
+import { readAsset } from '#lib/files/assets.ts'
 import { type Html, html, textOf } from './html.ts'
 import { send } from './page.ts'
 
@@ -25,7 +25,7 @@ type Asset = { type: string; plain: Buffer; zipped: Buffer | undefined }
 /** Files of the console by path, read at the first request. */
 export type Console = { assets: ReadonlyMap<string, Asset>; head: Html }
 
-const folder = new URL('../../../gen/console/', import.meta.url)
+const folder = 'gen/console/'
 
 const types: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
@@ -47,10 +47,10 @@ export function openConsole(): () => Console {
  * releases. Scripts load each other, and styles load fonts, by relative URLs.
  */
 function readConsole(): Console {
-  const manifest = JSON.parse(readFileSync(new URL('manifest.json', folder), 'utf8')) as Manifest
+  const manifest = JSON.parse(readAsset(`${folder}manifest.json`).toString()) as Manifest
   const { first, styles, icon, fonts, areas } = manifest
   const names = [...new Set([...first, styles, icon, ...fonts, ...Object.values(areas).flat()])]
-  const contents = names.map((name): [string, Buffer] => [name, readFileSync(new URL(name, folder))])
+  const contents = names.map((name): [string, Buffer] => [name, readAsset(folder + name)])
   const digest = createHash('sha256')
   for (const [name, plain] of contents) digest.update(`${name} ${plain.length}\n`).update(plain)
   const at = `${assetsPath}${digest.digest('hex').slice(0, 16)}/`

@@ -1,7 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { enableCompileCache, getCompileCacheDir } from 'node:module'
-import { join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { isAbsolute, join, relative } from 'node:path'
 import type { Port } from '#api/port/open-port.ts'
 import type { Server } from '#api/server.ts'
 import type { App } from '#app.ts'
@@ -11,6 +10,7 @@ import { requireKnown } from '#db/migrate.ts'
 import { migrationIds } from '#db/migration-ids.ts'
 import { liveNode } from '#db/nodes.ts'
 import { takeServeLock } from '#db/sqlite/serve-lock.ts'
+import { programFile } from '#lib/files/assets.ts'
 import { makeFolder } from '#lib/files/folders.ts'
 import { ownNetwork } from '#lib/net/own-network.ts'
 import { exitCodes } from '../framework/cli-error.ts'
@@ -219,17 +219,21 @@ async function checkOtherServer({ db, config, cipher }: App, { url }: Server): P
   }
 }
 
-const program = fileURLToPath(new URL('../../../bin/pinfold', import.meta.url))
+/** Program as a user of this folder types it. */
+function programPath(): string {
+  const program = programFile()
+  return isAbsolute(program) ? relative(process.cwd(), program) : program
+}
 
 /** Command that prints a link to sign in to the console as the operator. */
 function consoleCommand({ database, data }: Config): string {
-  const pinfold = quote(relative(process.cwd(), program))
+  const pinfold = quote(programPath())
   return database ? `${pinfold} server console` : `${pinfold} server console --data ${quote(data)}`
 }
 
 /** Commands that a user can paste after the first start. They act as the operator, so they need no sign-in. */
 function firstSteps(url: string, config: Config, demo: boolean): string {
-  const pinfold = quote(relative(process.cwd(), program))
+  const pinfold = quote(programPath())
   // These two settings contain secrets, so only their names are printed.
   const secrets = [config.database && 'PINFOLD_DATABASE', config.masterKey && 'PINFOLD_MASTER_KEY'].filter(Boolean)
   const same = secrets.length > 0 ? `, with the same ${secrets.join(' and ')}` : ''

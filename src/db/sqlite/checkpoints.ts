@@ -2,6 +2,7 @@
 // disk several times. In a commit, it would block all requests.
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { threadScript } from '#lib/files/assets.ts'
 
 const everyMs = 5000
 /** Milliseconds of writing after which a checkpoint starts at once, since the log may be long. Otherwise a timer starts it. */
@@ -54,7 +55,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
     thread?.unref()
   }
   const start = (): Worker => {
-    const started = new Worker(new URL('./checkpoint-thread.mjs', import.meta.url), {
+    const started = new Worker(threadScript('src/db/sqlite/checkpoint-thread.mjs'), {
       workerData: file,
       env: {},
       execArgv: [],

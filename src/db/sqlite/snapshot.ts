@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { threadScript } from '#lib/files/assets.ts'
 import { syncPath } from '#lib/files/folders.ts'
 import type { Reader } from '../sql.ts'
 import { connect } from './sqlite-connection.ts'
@@ -14,7 +15,7 @@ import { connect } from './sqlite-connection.ts'
 export async function copyDatabase(file: string, to: string): Promise<void> {
   const part = `${to}.part`
   await rm(part, { force: true })
-  const thread = new Worker(new URL('./snapshot-thread.mjs', import.meta.url), {
+  const thread = new Worker(threadScript('src/db/sqlite/snapshot-thread.mjs'), {
     workerData: { file, to: part },
     env: {},
     execArgv: [],
