@@ -5,6 +5,7 @@ import { build, type Metafile, type Plugin } from 'esbuild'
 import protobuf from 'protobufjs'
 import { migrationIds } from '#db/migration-ids.ts'
 import { root } from '../run.ts'
+import { noticesOf } from './packages.ts'
 
 /** Files and folders that the program reads, by path. */
 const assets = [
@@ -73,6 +74,8 @@ export async function writeBundle(folder: string, program = 'bin/pinfold'): Prom
     cpSync(join(root, path), join(part, path))
   }
   for (const path of launchers) chmodSync(join(part, path), 0o755)
+  for (const name of ['LICENSE', 'NOTICE']) cpSync(join(root, name), join(part, name))
+  writeFileSync(join(part, 'THIRD-PARTY-NOTICES'), noticesOf(metafile))
   writeFileSync(join(part, script), code)
   rmSync(folder, { recursive: true, force: true })
   renameSync(part, folder)

@@ -77,11 +77,10 @@ function configOf(architecture: Architecture, version: string, diffIds: string[]
 
 async function buildFor(architecture: Architecture, layout: Layout, work: string): Promise<Descriptor[]> {
   const base = baseEntries(architecture, { work, sources: values.sources, update: values['update-base'] })
-  const product = productEntries(root, architecture, work)
+  const product = await productEntries(root, architecture, work)
   const parts: [string, Entry[]][] = [
     ['system', base.entries],
     ['node', product.node],
-    ['packages', product.modules],
     ['pinfold', product.own],
   ]
   const diffIds: string[] = []

@@ -1,8 +1,9 @@
 // Statements about an image: an SBOM in SPDX 2.3, and SLSA provenance 1. They depend only on the image, so the same image gives
 // the same bytes.
+
+import type { NpmPackage } from '../bundle/packages.ts'
 import type { DebianPackage } from './base.ts'
 import { type Architecture, platforms } from './platforms.ts'
-import type { NpmPackage } from './product.ts'
 
 export type Ingredients = { architecture: Architecture; version: string; debian: DebianPackage[]; npm: NpmPackage[] }
 
