@@ -4,7 +4,7 @@ import { type Reader, sql, type Tx } from './sql.ts'
  * Facts that one process stores for others. The last server start stores its URL, its own address, and the network of that
  * address. Facts about the data are the fingerprint of the master key and the ID of the database. Others are the ID of the blob
  * folder and the time of the last restore. Upgrades store the version of the built-in roles. They also store the numbers of the
- * last rows that were checked for many tags, and that were added to the search.
+ * last rows that were checked for many tags, and that were added to the search. The demo stores the port of its second registry.
  */
 export type Fact =
   | 'url'
@@ -17,6 +17,7 @@ export type Fact =
   | 'built_in_roles'
   | 'tags_seen'
   | 'search_filled'
+  | 'demo_peer'
 
 export async function readFact(reader: Reader, name: Fact): Promise<string | undefined> {
   return (await reader.get<{ value: string }>(sql`SELECT value FROM facts WHERE name = ${name}`))?.value

@@ -67,7 +67,8 @@ test('npm start with the demo prints a link to a terminal, and the link opens th
     const { groups } = await read('/iam/v2/groups?name=edge')
     const { repos } = await read(`/registry/v2/repos?name=nginx&uidp.children_of=${groups[0].uid}`)
     const { records } = await read(`/registry/v2/repos/${repos[0].uid}/tagHistory?tag=candidate`)
-    assert.equal(records.length, 2)
+    assert.ok(records.length > 5)
+    assert.ok(Date.parse(records.at(-1).time) < Date.now() - 80 * 86_400_000)
   } finally {
     // Closes the terminal, which stops the program in it.
     child.kill('SIGTERM')

@@ -31,7 +31,9 @@ Settings without an option are environment variables: see "pinfold server config
   ],
   async run(terminal, options) {
     if (terminal.ownsProcess) keepSmall()
-    const config = withoutDownloads(configOf(terminal, options), terminal.env, options.demo === true)
+    const demo = options.demo === true ? await import('./demo/peer.ts') : undefined
+    const configured = configOf(terminal, options)
+    const config = demo ? demo.demoConfig(configured, terminal.env) : configured
     // The lock is taken before the database is opened. Otherwise a newer version, started by mistake, would migrate the database
     // of a running server.
     using _alone = lockDataFolder(config)
@@ -45,14 +47,13 @@ Settings without an option are environment variables: see "pinfold server config
     const started = await startWhenAvailable(config, untilSignaled, startAll)
     // A signal ended the process while it waited for the database.
     if (!started) return exitCodes.ok
-    const { app, server, workers, isFirst, fillDemo } = started
+    const { app, server, workers, isFirst } = started
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
     using _rejections = logRejections(app)
     server.open()
     if (terminal.ownsProcess) process.on('SIGUSR2', () => void server.reloadCertificate())
-    const filled = options.demo === true && (await fillDemo(app, server))
-    if (options.demo && !filled)
-      terminal.say('pinfold: the example organization was not added: the server already has organizations')
+    await using peer = await demo?.startPeer(app)
+    const filled = peer !== undefined && (await addDemo(terminal, app, server, peer.url))
     // A program that reads the `ready` line may send requests at once.
     const end = untilSignaled()
     terminal.print(`ready ${server.url}`)
@@ -62,6 +63,7 @@ Settings without an option are environment variables: see "pinfold server config
     for (const one of config.formerNames) app.log.warn('setting has a deprecated name', one)
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     await printEntrance(terminal, app, server.url)
+    if (peer) terminal.print(`Webhooks of the demo arrive at ${peer.url}/`)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))
     setTimeout(releaseMemory, 1000).unref()
     await end
@@ -78,11 +80,10 @@ Settings without an option are environment variables: see "pinfold server config
 
 /** Starts everything, but does not answer requests yet. If a step fails, closes everything. */
 async function startAll(config: Config, takePort: () => Port | undefined) {
-  const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }, { listenProblem }] = await Promise.all([
+  const [{ createApp }, { bindServer }, { startWorkers }, { listenProblem }] = await Promise.all([
     import('#create-app.ts'),
     import('#api/server.ts'),
     import('#workers.ts'),
-    import('./demo.ts'),
     import('./start-when-available.ts'),
   ])
   await using failing = new AsyncDisposableStack()
@@ -106,12 +107,15 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
     await writeFact(tx, 'local_network', ownNetwork())
   })
   failing.move()
-  return { app, server, workers, isFirst, fillDemo }
+  return { app, server, workers, isFirst }
 }
 
-/** With `--demo`, the server downloads no vulnerability data, unless the setting says so. The example has its own data. */
-function withoutDownloads(config: Config, env: Terminal['env'], isDemo: boolean): Config {
-  return isDemo && !env.PINFOLD_VULNERABILITY_SYNC_HOURS ? { ...config, vulnerabilitySyncHours: 0 } : config
+/** Adds the example company to an empty server. Returns false if the server has organizations already. */
+async function addDemo(terminal: Terminal, app: App, server: Server, peer: string): Promise<boolean> {
+  const { fillDemo } = await import('./demo/fill.ts')
+  const isFilled = await fillDemo(app, server, peer)
+  if (!isFilled) terminal.say('pinfold: the example organization was not added: the server already has organizations')
+  return isFilled
 }
 
 /** Warns of organizations whose name has the form of a view. A pull with such a name uses the organization, not the view. */

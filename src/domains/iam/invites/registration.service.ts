@@ -1,4 +1,4 @@
-import type { Call, Work } from '#app.ts'
+import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { AppError, invalid, type Reason } from '#lib/errors.ts'
@@ -33,7 +33,7 @@ export type Person = {
  * changes nothing. Throws INVALID_ARGUMENT for a malformed code. Throws PERMISSION_DENIED if the invitation cannot be accepted.
  * Throws PERMISSION_DENIED for a new person without a code, unless the settings have open sign-in.
  */
-export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
+export async function registerPerson(call: LoggedWork, person: Person, codeText: string): Promise<Registration> {
   const proof = readProof(codeText)
   const uid = personUid(person.issuer, person.subject)
   const group = await call.app.db.tx(async (tx) => {
@@ -73,6 +73,7 @@ export async function emitRegistration(tx: Tx, work: EventWork, identity: string
 }
 
 type EventWork = Pick<Work, 'app' | 'cause'>
+type LoggedWork = Pick<Work, 'app' | 'cause' | 'log'>
 
 /**
  * Accepts an invitation for a person. The invitation must be for a group of `within`, the organization to which the sign-in is

@@ -172,6 +172,7 @@ const acme: Omit<DemoGroup, 'name'> = {
       ],
       bindings: [
         ['warehouse pipelines', 'editor'],
+        ['warehouse pipelines', 'registry.push'],
         ['notebook builds', 'viewer'],
       ],
       repos: {
@@ -192,6 +193,16 @@ const acme: Omit<DemoGroup, 'name'> = {
       ],
       bindings: [['shop deploys', 'registry.push']],
       repos: { node: 'Runs the shop', go: 'Builds the search service' },
+    },
+    {
+      name: 'mirrors',
+      description: 'Copies of images of other registries',
+      repos: {
+        alpine: 'Every tag, copied each hour',
+        nginx: 'Copied at the first pull',
+        node: 'Every tag, copied each hour',
+        postgres: 'A mirror that fails: the demo registry has an error here on purpose',
+      },
     },
   ],
 }
