@@ -1,5 +1,8 @@
 // Roles, invitations, reviews, sessions and appearance in the console, in a real Chromium.
+
 import type { Page } from 'playwright-core'
+import { indexNames } from '#domains/search/index-names.job.ts'
+import { runJob } from '../support/background-jobs.ts'
 import { expect, settled } from '../support/chromium.ts'
 import { seedLibraries } from '../support/libraries.ts'
 import type { Kit } from './console-changes.ts'
@@ -18,6 +21,7 @@ async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void
   const { operator, seed } = scene.pinfold
   await check('a search finds an identity, which gets a role in its group and loses it', async () => {
     const { uid, name } = await seed.identity(scene.org.uid, { name: 'the night shift' })
+    await runJob(scene.pinfold.app, indexNames)
     const { context, page } = await asOperator()
     await page.getByRole('searchbox').first().fill(name)
     await page.keyboard.press('Enter')

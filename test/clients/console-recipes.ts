@@ -35,7 +35,8 @@ async function type(page: Page, wanted: Locator, text: string): Promise<void> {
 /** Moves the focus to the search box with its key. */
 async function search(page: Page, text: string): Promise<void> {
   await page.locator('h1').focus()
-  await page.keyboard.press('/')
+  await page.keyboard.press('ControlOrMeta+k')
+  await page.getByRole('combobox', { name: 'Search and actions' }).waitFor()
   await page.keyboard.type(text)
   await page.keyboard.press('Enter')
 }

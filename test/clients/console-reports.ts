@@ -27,7 +27,7 @@ async function checkClipboard({ check, scene, asOperator, goTo }: Kit): Promise<
     const text = await button.getAttribute('title')
     await button.click()
     await page.getByText('Copied').first().waitFor()
-    await page.locator('#q').focus()
+    await page.getByRole('searchbox').first().focus()
     await page.keyboard.press('Control+V')
     expect((await page.locator('#q').inputValue()) === text && text !== '', { text })
     await context.close()

@@ -32,6 +32,7 @@ import { localUpstreams } from '../support/upstream.ts'
 import { checkChanges } from './console-changes.ts'
 import { checkJobs } from './console-jobs.ts'
 import { checkEvents, checkLists } from './console-lists.ts'
+import { checkPalette } from './console-palette.ts'
 import { checkPeople } from './console-people.ts'
 import { checkPins } from './console-pins.ts'
 import { checkRecipes } from './console-recipes.ts'
@@ -319,7 +320,12 @@ await check('6: keys search, select rows, open, copy and show help', async () =>
   await enterAsOperator(page)
   await goTo(page, `/ui/r/${scene.path}?order=name+asc`)
   await page.keyboard.press('/')
-  expect(await page.evaluate<boolean>("document.activeElement?.id === 'q'"), 'the search is not focused')
+  const isFilter = "document.activeElement?.matches('main input[type=search]')"
+  expect(await page.evaluate<boolean>(isFilter), 'the filter of the list is not focused')
+  await page.keyboard.press('ControlOrMeta+k')
+  await page.getByRole('combobox', { name: 'Search and actions' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.locator('h1').focus()
   await page.keyboard.press('j')
   await page.keyboard.press('j')
@@ -525,6 +531,8 @@ await checkEvents({ check, scene, asOperator, goTo })
 await checkPeople({ check, scene, asOperator, goTo })
 
 await checkPins({ check, scene, asOperator, goTo })
+
+await checkPalette({ check, scene, asOperator, asViewer, goTo, picture })
 
 await checkReports({ check, scene, asOperator, goTo }, { asViewer, enterAsViewer })
 

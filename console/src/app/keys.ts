@@ -1,15 +1,16 @@
 // Keyboard shortcuts of one key each. They do nothing while an input field has the focus.
+import { openPalette } from './palette.ts'
 import { hasKeys } from './settings.ts'
 
 const typing = 'input, textarea, select, [contenteditable], dialog'
 
-/** `/` searches, `j` and `k` select rows, `c` copies the image name with its digest, `?` shows help. */
+/** Ctrl or Cmd K opens the palette, `/` the filter of a list, `j` and `k` select rows, `c` copies the image name with its digest, `?` shows help. */
 export function startKeys(showHelp: () => void): void {
   document.addEventListener('keydown', (event) => {
     const isSearch = event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey) && !event.altKey
     if (isSearch) {
       event.preventDefault()
-      return actions['/']!()
+      return openPalette()
     }
     if (!hasKeys.value || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
     if ((event.target as Element).closest?.(typing)) return
@@ -22,13 +23,10 @@ export function startKeys(showHelp: () => void): void {
 
 const actions: Record<string, () => void> = {
   '/': () => {
-    const box = document.querySelector<HTMLInputElement>('#side input[type=search]')
-    // On narrow screens, the side bar is closed.
-    if (box?.checkVisibility({ visibilityProperty: true }) !== true || box.offsetWidth < 2)
-      box?.closest<HTMLElement>('#side')?.showPopover()
-    box?.focus()
-    // The text of the last search is selected, so typing replaces it.
-    box?.select()
+    const filter = document.querySelector<HTMLInputElement>('main input[type=search]')
+    if (filter?.checkVisibility({ visibilityProperty: true }) !== true) return openPalette()
+    filter.focus()
+    filter.select()
   },
   j: () => moveSelection(1),
   k: () => moveSelection(-1),

@@ -26,6 +26,9 @@ export function canHere(name: CapabilityName): boolean {
   return rights.value !== undefined && uid !== undefined && hasCapabilityWithin(rights.value, name, uid)
 }
 
+/** Uid of the current organization. Empty if it is not known. */
+export const organizationUid = (): string => current.value.uid ?? ''
+
 export function startOrganization(): void {
   effect(() => {
     const name = organization.value

@@ -62,6 +62,7 @@ function withSearch(path: string, search: Search = {}): string {
 export const paths = {
   start: base,
   search: (q: string) => withSearch(`${base}search`, { q }),
+  package: (name: string) => withSearch(`${base}package`, { name }),
   organizations: `${base}organizations`,
   account: `${base}account`,
   advisories: `${base}advisories`,

@@ -82,6 +82,7 @@ const heads: Record<string, ScreenName> = {
   '': at('overview', 'home'),
   organizations: at('server', 'organizations'),
   search: at('search', 'search'),
+  package: at('search', 'package'),
   account: at('account', 'account'),
   libraries: at('server', 'libraries'),
 }

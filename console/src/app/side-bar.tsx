@@ -10,6 +10,7 @@ import { words } from '../words.ts'
 import { AccountMenu } from './account-menu.tsx'
 import { nounPageAt, nounPath, usableNouns } from './nouns.ts'
 import { organization } from './organization.ts'
+import { closePalette, openPalette } from './palette.ts'
 import { paths } from './paths.ts'
 import { go, here, route } from './route.ts'
 import { me } from './session.ts'
@@ -27,7 +28,14 @@ export function SideBar({ showHelp }: { showHelp: () => void }) {
     <header id={sideBar} ref={bar} popover="auto">
       <Switcher />
       <Search />
-      <button type="button" class="rail-search" popovertarget={sideBar} aria-label={words.search} title={words.search}>
+      <button
+        type="button"
+        class="rail-search"
+        aria-haspopup="dialog"
+        aria-label={words.search}
+        title={words.search}
+        onClick={() => openPalette()}
+      >
         <Icon name="search" />
       </button>
       {isServerHead(head) ? <ServerLinks /> : <OrganizationLinks />}
@@ -146,6 +154,7 @@ function Search() {
   const search = (event: SubmitEvent) => {
     event.preventDefault()
     const q = String(new FormData(event.target as HTMLFormElement).get('q') ?? '').trim()
+    closePalette()
     if (q !== '') go(paths.search(q))
   }
   const { head, query } = route.value
@@ -153,12 +162,12 @@ function Search() {
   return (
     <search>
       <form onSubmit={search}>
-        <label class="unseen" for="q">
+        <label class="unseen" for="side-q">
           {words.searchLabel}
         </label>
         <Icon name="search" />
         <input
-          id="q"
+          id="side-q"
           key={q}
           name="q"
           type="search"
@@ -166,6 +175,9 @@ function Search() {
           placeholder={words.search}
           title={words.searchHint}
           autocomplete="off"
+          aria-haspopup="dialog"
+          onClick={() => openPalette()}
+          onInput={(event) => openPalette((event.target as HTMLInputElement).value)}
         />
         <span class="key">{words.searchKeys}</span>
       </form>

@@ -1,7 +1,11 @@
-// Results of the search.
+// Results of the search, and the command palette.
 import type { Screens } from '../app/area.ts'
-import { SearchScreen } from '../screens/start/search.tsx'
+import { PackageScreen } from '../screens/search/package.tsx'
+import { SearchScreen } from '../screens/search/search.tsx'
+
+export { Palette } from '../screens/search/palette.tsx'
 
 export const screens: Screens = {
-  search: ({ query }) => <SearchScreen q={query.get('q') ?? ''} />,
+  search: ({ query }) => <SearchScreen q={query.get('q') ?? ''} kind={query.get('kind') ?? ''} />,
+  package: ({ query }) => <PackageScreen name={query.get('name') ?? ''} />,
 }

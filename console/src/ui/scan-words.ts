@@ -19,7 +19,7 @@ export function unscannedText(coverage: Coverage | undefined): string {
 
 /** Text for a search for a vulnerability that finds no image. */
 export function noImagesText(unscanned: string): string {
-  return unscanned === '' ? startWords.nothingFound.vulnerability : startWords.vulnerabilityUnscanned(unscanned)
+  return unscanned === '' ? startWords.noVulnerableImages : startWords.vulnerabilityUnscanned(unscanned)
 }
 
 /** True if the image was not scanned completely. */

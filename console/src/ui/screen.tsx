@@ -1,7 +1,10 @@
 // Frame of a screen: header with breadcrumb, title, actions and tabs.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { openPalette } from '../app/palette.ts'
 import { paths } from '../app/paths.ts'
+import { notePage } from '../app/recent.ts'
+import { here } from '../app/route.ts'
 import { isUtc } from '../app/settings.ts'
 import { uidPart } from '../data/names.ts'
 import { words } from '../words.ts'
@@ -32,6 +35,7 @@ export function Screen({ title, trail = [], crumb = title, tabs = [], subTabs = 
   const fullTitle = [...documentTitle, words.product].join(' · ')
   useEffect(() => {
     document.title = fullTitle
+    notePage(here().pathname, documentTitle.join(' · '))
     if (document.activeElement === document.body || document.activeElement?.closest('main') === null) {
       if (document.activeElement?.closest('search') === null) heading.current?.focus({ preventScroll: true })
     }
@@ -51,7 +55,13 @@ export function Screen({ title, trail = [], crumb = title, tabs = [], subTabs = 
         {trail.length > 0 ? <Trail crumbs={trail} current={crumb} /> : shownTitle}
         <span class="note">{isUtc.value ? words.timesInUtc : words.timesInLocal}</span>
         {trail.length === 0 && buttons}
-        <button type="button" class="ghost icon-button phone" popovertarget="side" aria-label={words.openSearch}>
+        <button
+          type="button"
+          class="ghost icon-button phone"
+          aria-haspopup="dialog"
+          aria-label={words.openSearch}
+          onClick={() => openPalette()}
+        >
           <Icon name="search" />
         </button>
       </div>

@@ -57,7 +57,8 @@ export const frame = {
   helpTitle: 'Help: keyboard shortcuts',
   helpText: 'These keys work while no input field has the focus:',
   keys: {
-    '/': 'search, also Ctrl+K',
+    'Ctrl K': 'search everything and find actions',
+    '/': 'filter the list, or search',
     j: 'select the next row',
     k: 'select the previous row',
     Enter: 'open the selected row',
