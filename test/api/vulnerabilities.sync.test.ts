@@ -108,6 +108,8 @@ test('reads only the data sources that the packages of stored images need', asyn
   }
   const needed = async () => ok(await operator.get('/control/v1/vulnerabilitySources')).needed ?? []
   assert.deepEqual(await needed(), [])
+  const { syncInterval } = ok(await operator.get('/control/v1/vulnerabilitySources'))
+  assert.equal(syncInterval, `${app.config.vulnerabilitySyncHours * 3600}s`)
   assert.deepEqual(await asked(0), ['debian-tracker'])
   const digest = await pushAndScan(registry, 'acme/app', image, 'latest')
   await pushAndScan(registry, 'acme/app', { ...image, ...pythonPackage('click', '1.0') }, 'next')

@@ -37,6 +37,7 @@ import { checkPeople } from './console-people.ts'
 import { checkPins } from './console-pins.ts'
 import { checkRecipes } from './console-recipes.ts'
 import { checkReports } from './console-reports.ts'
+import { checkSetup } from './console-setup.ts'
 import { checkSigners } from './console-signers.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
@@ -533,6 +534,8 @@ await checkPeople({ check, scene, asOperator, goTo })
 await checkPins({ check, scene, asOperator, goTo })
 
 await checkPalette({ check, scene, asOperator, asViewer, goTo, picture })
+
+await checkSetup({ check, scene, asOperator, goTo })
 
 await checkReports({ check, scene, asOperator, goTo }, { asViewer, enterAsViewer })
 

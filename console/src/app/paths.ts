@@ -63,6 +63,7 @@ export const paths = {
   start: base,
   search: (q: string) => withSearch(`${base}search`, { q }),
   package: (name: string) => withSearch(`${base}package`, { name }),
+  setup: `${base}setup`,
   organizations: `${base}organizations`,
   account: `${base}account`,
   advisories: `${base}advisories`,

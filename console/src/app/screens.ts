@@ -80,6 +80,7 @@ const ownValue = (table: Record<string, ScreenName>, key: string): ScreenName | 
 
 const heads: Record<string, ScreenName> = {
   '': at('overview', 'home'),
+  setup: at('server', 'setup'),
   organizations: at('server', 'organizations'),
   search: at('search', 'search'),
   package: at('search', 'package'),

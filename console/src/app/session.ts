@@ -12,6 +12,8 @@ export const me = {
   email: dataset.email ?? '',
   organization: dataset.organization ?? '',
   isOperator: dataset.operator === 'yes',
+  /** True for the operator if the settings of the server have a sign-in provider. */
+  hasSignIn: dataset.hasSignIn === 'yes',
   /** Time at which the session ends. */
   sessionEnd: Date.parse(dataset.sessionEnd ?? ''),
   /** Host from which images are pulled. */

@@ -3,8 +3,10 @@ import type { Screens } from '../app/area.ts'
 import { AdvisoriesScreen, AdvisoryScreen } from '../screens/advisories/advisories.tsx'
 import { OrganizationsScreen } from '../screens/groups/organizations.tsx'
 import { LibrariesScreen } from '../screens/libraries/libraries.tsx'
+import { SetupScreen } from '../screens/setup/setup.tsx'
 
 export const screens: Screens = {
+  setup: () => <SetupScreen />,
   organizations: ({ query }) => <OrganizationsScreen query={query} />,
   advisories: ({ query }) => <AdvisoriesScreen query={query} />,
   advisory: ({ names }) => <AdvisoryScreen uid={names.join('/')} />,

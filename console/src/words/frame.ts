@@ -30,6 +30,7 @@ export const frame = {
   },
   integrationKinds: { webhooks: 'Webhooks', mirrors: 'Mirrors' },
   serverAdministration: 'Server administration',
+  setup: 'Setup',
   advisories: 'Advisories',
   libraries: 'Libraries',
   serverAndAccount: 'Server and account',

@@ -128,7 +128,8 @@ export function sendConsole(arrival: HttpArrival, session: Session, { head }: Co
 ${head}
 </head>
 <body data-uid="${identityUid}" data-name="${name}" data-email="${profile.email}" data-organization="${organization}"
-data-operator="${isOperator ? 'yes' : 'no'}" data-session-end="${endTime}" data-host="${new URL(url).host}" data-version="${app.version}">
+data-operator="${isOperator ? 'yes' : 'no'}" data-session-end="${endTime}" data-host="${new URL(url).host}" data-version="${app.version}"
+data-has-sign-in="${isOperator && app.config.oidcProviders.length > 0 ? 'yes' : 'no'}">
 <noscript><p>The console needs JavaScript. <a href="/ui/sessions">Your account and sessions</a> work without it.</p></noscript>
 </body>
 </html>

@@ -52,7 +52,9 @@ export function HomeScreen() {
   const name = first.data ?? ''
   useEffect(() => {
     if (name !== '') go(paths.group([name]), { replace: true })
-  }, [name])
+    // A new server has no organization yet.
+    else if (first.data === '' && me.isOperator) go(paths.setup, { replace: true })
+  }, [name, first.data])
   return (
     <Screen title={words.nouns.overview}>
       <Shown of={first}>

@@ -9,6 +9,7 @@ import {
 } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import { contentOf, messageOf, required } from '#lib/contract/messages.ts'
 import { type Instant, toIso } from '#lib/timestamp.ts'
+import { duration } from '#lib/wire.ts'
 import type { AffectedPackage, Rank, SourceRecord } from '../records/records.model.ts'
 import * as service from './sources.service.ts'
 
@@ -19,7 +20,9 @@ type RangeEvent = AffectedPackage['ranges'][number]['events'][number]
 
 export const vulnerabilitySources: Handlers<typeof VulnerabilitySourcesService> = {
   async listVulnerabilitySources(call) {
-    return toSources({ sources: await service.listSources(call), needed: await service.listNeeded(call) })
+    const { vulnerabilitySyncHours: hours } = call.app.config
+    const syncInterval = hours > 0 ? duration(hours * 3_600_000) : undefined
+    return toSources({ sources: await service.listSources(call), needed: await service.listNeeded(call), syncInterval })
   },
 
   async beginVulnerabilitySource(call, { source }) {
