@@ -19,6 +19,29 @@ test('the compose file has only existing settings, with valid values', () => {
     assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
 })
 
+test('the compose file and the chart values for sign-in have a provider and a schedule of vulnerability data', () => {
+  const example = (name: string) => readFileSync(join(project, 'examples', name), 'utf8')
+  const filled = example('compose.sign-in.yaml')
+    .replace(/\$\{OIDC_ISSUER:[^}]*\}/, 'https://login.example.com')
+    .replace(/\$\{OIDC_CLIENT_ID:[^}]*\}/, 'pinfold')
+    .replace(/\$\{OIDC_LABEL:-([^}]*)\}/, '$1')
+  const { pinfold } = parse(filled).services
+  const { settings: ofValues, extraVolumes, extraVolumeMounts } = parse(example('chart-sign-in.yaml'))
+  const mounts = [pinfold.volumes[0].split(':')[1], `${extraVolumeMounts[0].mountPath}/client-secret`]
+  assert.equal(extraVolumes[0].name, extraVolumeMounts[0].name)
+  for (const [i, values] of [pinfold.environment, ofValues].entries()) {
+    const texts = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
+    const known = Object.values(settings).map(({ env }) => env)
+    for (const name of Object.keys(texts)) assert.ok(known.includes(name), `${name} is not a setting`)
+    const config = readConfig(texts)
+    assert.deepEqual(
+      config.oidcProviders.map(({ issuer, name, secretFile }) => [issuer, name, secretFile]),
+      [['https://login.example.com', 'company', mounts[i]]],
+    )
+    assert.equal(config.vulnerabilitySyncHours, 24)
+  }
+})
+
 test('the compose file gives the server more time to stop than the server needs', () => {
   const { environment, stop_grace_period: grace } = parse(compose).services.pinfold
   assert.ok(Number.parseInt(grace, 10) * 1000 > Number(environment.PINFOLD_DRAIN_MS))
