@@ -82,6 +82,7 @@ export const eventTypes = {
   'control.registry.retention.tag_rule.created': 'dev.pinfold.control.registry.retention.tag_rule.created.v1',
   'control.registry.retention.tag_rule.deleted': 'dev.pinfold.control.registry.retention.tag_rule.deleted.v1',
   'control.registry.retention.tag_rule.updated': 'dev.pinfold.control.registry.retention.tag_rule.updated.v1',
+  'control.registry.tag.restored': 'dev.pinfold.control.registry.tag.restored.v1',
   'control.registry.upstream.created': 'dev.pinfold.control.registry.upstream.created.v1',
   'control.registry.upstream.deleted': 'dev.pinfold.control.registry.upstream.deleted.v1',
   'control.registry.upstream.moved': 'dev.pinfold.control.registry.upstream.moved.v1',

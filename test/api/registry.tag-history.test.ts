@@ -47,7 +47,7 @@ test('tag history records show event, actor, source and time range', async () =>
   now += 60_000
   ok(await operator.delete(`/registry/v2/tags/${tag.uid}`))
   const [one, two] = [digestOf('one'), digestOf('two')]
-  const common = { tag: 'v1', actor: operatorUid, source: 'SOURCE_API', actorName: 'operator' }
+  const common = { tag: 'v1', actor: operatorUid, source: 'SOURCE_API', actorName: 'operator', restoreReason: '' }
   const expected = [
     { ...common, time: minute(2), event: 'EVENT_DELETED', digest: two, previousDigest: two },
     { ...common, time: minute(1), endTime: minute(2), event: 'EVENT_MOVED', digest: two, previousDigest: one },

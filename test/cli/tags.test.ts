@@ -67,6 +67,20 @@ test('updates a tag only if it has the expected digest', async () => {
   assert.equal((await cli('tags', 'update', 'acme/app:1.0', two, '--if', 'latest')).code, 64)
 })
 
+test('restores a former digest with a reason, unless the tag was updated meanwhile', async () => {
+  const { pinfold, one, two, cli } = await scene()
+  await using _ = pinfold
+  assert.equal((await cli('tags', 'update', 'acme/app:1.0', two)).code, 0)
+  const bare = await cli('tags', 'restore', 'acme/app:1.0', one)
+  assert.equal(bare.code, 64)
+  assert.match(bare.stderr, /--reason TEXT/)
+  const stale = await cli('tags', 'restore', 'acme/app:1.0', one, '--reason', 'broken', '--if', one)
+  assert.match(stale.stderr, new RegExp(`acme/app:1.0 was not updated: it has the digest ${two} now`))
+  const restored = await cli('tags', 'restore', 'acme/app:1.0', one, '--reason', 'broken')
+  assert.deepEqual([restored.code, restored.stdout], [0, `acme/app:1.0 ${one}\n`], restored.stderr)
+  assert.match((await cli('tags', 'history', 'acme/app:1.0')).stdout, /restored: broken/)
+})
+
 test('the history shows the name of the updating member if the caller can see members', async () => {
   const { pinfold, org, two, cli } = await scene()
   await using _ = pinfold

@@ -36,6 +36,7 @@ const repoLocks: Record<string, readonly string[]> = {
   'domains/registry/repos/repos.service.ts': ['lock'],
   'domains/registry/tags/index-tags.service.ts': ['shared', 'shared', 'shared'],
   'domains/registry/tags/tag-imports.service.ts': ['alone'],
+  'domains/registry/tags/tag-restores.service.ts': ['alone'],
   'domains/registry/tags/tags.service.ts': ['alone', 'alone', 'alone', 'alone'],
   'domains/registry/verification/manifest-links.service.ts': ['alone', 'alone'],
   'domains/registry/verification/tag-records.service.ts': ['alone', 'alone'],

@@ -551,6 +551,10 @@ export const deletions: readonly Call[] = [
   ['events.v2.SubscriptionsService/DeleteSubscription', { uid: '$subscription' }],
   ['events.Subscriptions/Delete', { id: '$subscription1' }],
   ['registry.v2.TagsService/DeleteTag', { uid: '$tag' }],
+  [
+    'control.registry.v1.TagRestoresService/RestoreTag',
+    { repoUid: '$app', tag: 'stable', digest: '$digest', reason: 'The tag was deleted by mistake' },
+  ],
   ['registry.Registry/DeleteTag', { id: '$tag1' }],
   ['registry.v2.ReposService/DeleteRepo', { uid: '$repo' }],
   ['registry.Registry/DeleteRepo', { id: '$repo1' }],

@@ -7,6 +7,7 @@ import type { EventTable } from '#app.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { DeliveriesService } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { FollowsService } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
+import { TagRestoresService } from '#gen/pinfold/control/registry/v1/tag_restores_pb.ts'
 import { UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import { GroupInvitesService } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
 import { IdentitiesService } from '#gen/pinfold/iam/v2/identities_pb.ts'
@@ -53,7 +54,11 @@ const alike: readonly (readonly [DescMethod, DescMethod])[] = [
 ]
 
 /** Methods that create a tag. If the tag exists, they update it. */
-const tagMakers: readonly DescMethod[] = [TagsService.method.createTag, Registry.method.createTag]
+const tagMakers: readonly DescMethod[] = [
+  TagsService.method.createTag,
+  Registry.method.createTag,
+  TagRestoresService.method.restoreTag,
+]
 
 /** True for methods that change nothing. They ignore preconditions and idempotency keys. */
 export function isRead({ desc }: Pick<Endpoint, 'desc'>): boolean {
@@ -121,17 +126,17 @@ function byUid(endpoint: Endpoint, shows: Endpoint | undefined): Subject | undef
   }
 }
 
-type TagMaking = { parent?: string; repoId?: string; tag?: { name: string } }
+type TagMaking = { parent?: string; repoId?: string; repoUid?: string; tag?: { name: string } | string }
 
 function tagByName(shows: Endpoint): Subject {
   return {
     shows,
     resource: TagsService.method.getTag.output,
     askFor(request) {
-      const { parent, repoId, tag } = request as TagMaking
+      const { parent, repoId, repoUid, tag } = request as TagMaking
       return create(TagsService.method.listTags.input, {
-        uidp: { childrenOf: parent ?? repoId ?? '' },
-        name: tag?.name ?? '',
+        uidp: { childrenOf: parent ?? repoId ?? repoUid ?? '' },
+        name: typeof tag === 'string' ? tag : (tag?.name ?? ''),
         pageSize: 1,
         includeReferrers: true,
         includeDates: true,

@@ -137,8 +137,10 @@ function rowOf({ digest, allTags, told }: Options): (record: Moved) => Row {
   ]
 }
 
-function moverOf({ source, actor = '', actorName, checkedBefore }: Moved, word: (text?: string) => string): string {
-  if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}`
+function moverOf(record: Moved, word: (text?: string) => string): string {
+  const { source, actor = '', actorName, checkedBefore, restoreReason } = record
+  const why = restoreReason ? `, restored: ${restoreReason}` : ''
+  if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}${why}`
   // The upstream changed the tag after the previous check and before this one.
   return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first check'}`
 }

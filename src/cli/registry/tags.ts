@@ -188,6 +188,35 @@ const point = (there: boolean): Command =>
     },
   })
 
+/** Points a tag to a digest that it had before, with a reason. Refuses the restore if the tag was updated meanwhile. */
+const restore = apiCommand({
+  details: 'The tag history and the audit log record the reason. Also creates a deleted tag again.',
+  arguments: [tagArgument, { name: '<digest>', summary: 'Digest that the tag had before: sha256:…' }],
+  options: [
+    { flags: '--reason <text>', summary: 'Reason of the restore (required)' },
+    { ...ifOption, summary: 'Restore the tag only if it still has this digest: sha256:…' },
+  ],
+  check(options) {
+    expected(options)
+    if (options.reason === undefined) throw usageError('the reason is missing; give it with --reason TEXT')
+    if (!isDigest(String(options.digest))) {
+      throw usageError(
+        `${plain(String(options.digest))} is not a digest; pinfold tags history IMAGE lists former digests`,
+      )
+    }
+  },
+  async run(api, options) {
+    const { path, tag, repo, found } = await tagOf(api, options)
+    const [digest, reason] = [String(options.digest), String(options.reason)]
+    const headers = headersOf(found !== undefined, expected(options) ?? found?.digest)
+    const to = `/registry/v2/repos/${repo}/restoredTags/${encodeURIComponent(tag)}`
+    await api.call('POST', to, { digest, reason }, headers).catch(async (error: unknown) => {
+      throw isMismatch(error) ? elsewhere(path, tag, (await tagOf(api, options)).found) : error
+    })
+    return { text: `${path}:${tag} ${digest}` }
+  },
+})
+
 const remove = apiCommand({
   arguments: [tagArgument],
   options: [yesOption],
@@ -206,6 +235,7 @@ export const tags: Commands = {
   digest: resolve,
   create: point(false),
   update: point(true),
+  restore,
   delete: remove,
   proof,
   'proof-policy': proofPolicy,

@@ -102,6 +102,7 @@ import { migration as emailDomains } from './0153-expand-email-domains.ts'
 import { migration as listEcosystems } from './0154-expand-list-ecosystems.ts'
 import { migration as search } from './0156-expand-search.ts'
 import { migration as searchFilled } from './0157-backfill-search.ts'
+import { migration as tagRestores } from './0160-expand-tag-restores.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -208,4 +209,5 @@ export const migrations: readonly Migration[] = [
   listEcosystems,
   search,
   searchFilled,
+  tagRestores,
 ]

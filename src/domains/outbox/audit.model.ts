@@ -27,11 +27,11 @@ export const auditFields = { createTime: { column: 'create_time', sort: true } }
 export type AuditFilter = { actor: string; subject: string; type: string; since: string; until: string }
 
 /**
- * Names of the audited events: permissions, subscriptions, deleted tag histories, cooldown and retention policies, quotas,
+ * Names of the audited events: permissions, subscriptions, deleted tag histories, restored tags, cooldown and retention policies, quotas,
  * accepted risks, admission policies, trusted signers, mirrors and upstreams.
  */
 const audited =
-  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.(?:risk|gate|signer))\./
+  /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|tag|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.(?:risk|gate|signer))\./
 
 /** True if the event with this short name is audited. */
 export function isAudited(name: string): boolean {

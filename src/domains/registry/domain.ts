@@ -3,6 +3,7 @@ import { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_pb.ts
 import { LifecyclesService } from '#gen/pinfold/control/registry/v1/lifecycles_pb.ts'
 import { RepoUsageService } from '#gen/pinfold/control/registry/v1/repo_usage_pb.ts'
 import { TagHistoryService } from '#gen/pinfold/control/registry/v1/tag_history_pb.ts'
+import { TagRestoresService } from '#gen/pinfold/control/registry/v1/tag_restores_pb.ts'
 import { TagSearchService } from '#gen/pinfold/control/registry/v1/tag_search_pb.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
@@ -29,6 +30,7 @@ import { resources } from './resources.ts'
 import { settingsV1 } from './settings/settings.v1.ts'
 import { indexTags } from './tags/index-tags.job.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
+import { tagRestoreEvents, tagRestores } from './tags/tag-restores.control.ts'
 import { tagSearch } from './tags/tag-search.control.ts'
 import { tagEventsV1, tagsV1 } from './tags/tags.v1.ts'
 import { tagEvents, tags } from './tags/tags.v2.ts'
@@ -41,6 +43,7 @@ export const registry: Domain = {
     { desc: RepoUsageService, handlers: repoUsages },
     { desc: TagsService, handlers: tags },
     { desc: TagHistoryService, handlers: tagHistory },
+    { desc: TagRestoresService, handlers: tagRestores },
     { desc: TagSearchService, handlers: tagSearch },
     { desc: BlobControlService, handlers: collection },
     { desc: LifecyclesService, handlers: lifecycles },
@@ -58,7 +61,7 @@ export const registry: Domain = {
       },
     },
   ],
-  eventBodies: [...repoEvents, ...repoEventsV1, ...tagEvents, ...tagEventsV1],
+  eventBodies: [...repoEvents, ...repoEventsV1, ...tagEvents, ...tagEventsV1, ...tagRestoreEvents],
   resources,
   hooks: registryHooks,
   jobs: [

@@ -69,7 +69,7 @@ const sources = {
 }
 
 function toMessage(record: service.NamedRecord): TagHistoryRecord {
-  const { tag, digest, previousDigest, actor, actorName, time, endTime, checkedBefore } = record
+  const { tag, digest, previousDigest, actor, actorName, time, endTime, checkedBefore, restoreReason } = record
   return {
     $typeName: 'pinfold.control.registry.v1.TagHistoryRecord',
     tag,
@@ -82,6 +82,7 @@ function toMessage(record: service.NamedRecord): TagHistoryRecord {
     actor,
     actorName,
     source: sources[record.source],
+    restoreReason,
   }
 }
 

@@ -124,9 +124,9 @@ export async function listHistory(reader: Reader, ledger: number, tag: string, w
 
 /**
  * Record with the time of the next row of its tag. `checkedBefore` is empty unless the assignment was observed at an upstream
- * after an earlier check.
+ * after an earlier check. `restoreReason` is empty unless the record is a restore.
  */
-export type EndedRecord = HistoryRecord & { endTime: string; checkedBefore: string }
+export type EndedRecord = HistoryRecord & { endTime: string; checkedBefore: string; restoreReason: string }
 
 /**
  * Position, order and size of a page of records. Lists read one record more than the page has. The order is by `time` or by
@@ -149,7 +149,11 @@ export async function listRecords(
       WHERE n.repo_id = h.repo_id AND n.tag = h.tag AND n.time > h.time ORDER BY n.time LIMIT 1)`
   const seen = sql`
     (SELECT o.checked_before FROM tag_observations o WHERE o.repo_id = h.repo_id AND o.tag = h.tag AND o.time = h.time)`
-  const more = sql`, coalesce(${next}, '') AS "endTime", coalesce(${seen}, '') AS "checkedBefore"`
+  const restored = sql`
+    (SELECT r.reason FROM tag_restores r WHERE r.repo_id = h.repo_id AND r.tag = h.tag AND r.time = h.time)`
+  const more = sql`
+    , coalesce(${next}, '') AS "endTime", coalesce(${seen}, '') AS "checkedBefore",
+    coalesce(${restored}, '') AS "restoreReason"`
   const { names, past } = keysOf(page, tag)
   const dir = direction(page)
   const order: Order = (row) =>
@@ -160,12 +164,35 @@ export async function listRecords(
   const of = rowsOf(ledger, tag === undefined && window.digest === undefined && page.order.field === 'time')
   const where = sql`${matching(tag, window)} AND ${past}`
   const asked = { of, where, order, limit: page.size + 1, skip: page.skip, more }
-  const rows = await reader.all<Row & { endTime: string; checkedBefore: string }>(selectRows(ledger, asked))
-  return rows.map((row) => ({ ...fromRow(row), endTime: row.endTime, checkedBefore: row.checkedBefore }))
+  const rows = await reader.all<Row & Pick<EndedRecord, 'endTime' | 'checkedBefore' | 'restoreReason'>>(
+    selectRows(ledger, asked),
+  )
+  return rows.map((row) => {
+    const { endTime, checkedBefore, restoreReason } = row
+    return { ...fromRow(row), endTime, checkedBefore, restoreReason }
+  })
 }
 
 const matching = (tag: string | undefined, window: Window): Sql => {
   return tag === undefined ? within(window) : sql`tag = ${tag} AND ${within(window)}`
+}
+
+/** True if the tag has had the digest. */
+export async function hadDigest(reader: Reader, ledger: number, tag: string, digest: string): Promise<boolean> {
+  const row = await reader.get(sql`
+    SELECT 1 AS one FROM tag_history WHERE repo_id = ${ledger} AND digest = ${digest} AND tag = ${tag} LIMIT 1`)
+  return row !== undefined
+}
+
+/** Stores the reason of a restore, whose row in the tag history has the same time. */
+export async function insertRestore(
+  tx: Tx,
+  ledger: number,
+  { tag, time, reason }: { tag: string; time: string; reason: string },
+): Promise<void> {
+  await tx.run(
+    sql`INSERT INTO tag_restores (repo_id, tag, time, reason) VALUES (${ledger}, ${tag}, ${time}, ${reason})`,
+  )
 }
 
 /** Number of records. Returns undefined if there are more than `most`. */
