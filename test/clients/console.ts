@@ -39,6 +39,7 @@ import { checkRecipes } from './console-recipes.ts'
 import { checkReports } from './console-reports.ts'
 import { checkSetup } from './console-setup.ts'
 import { checkSigners } from './console-signers.ts'
+import { checkTags } from './console-tags.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
 const isPictured = process.env.PINFOLD_TEST_PICTURES === 'on'
@@ -452,7 +453,7 @@ await check('6: every screen is accessible for a person without access', async (
 
 /** Labels of buttons that change something. */
 const writes =
-  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust)/
+  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust|Restore)/
 
 /** Screens that have controls for the operator. */
 const withControls = [
@@ -530,6 +531,8 @@ await checkRecipes({ check, scene, asOperator, goTo })
 await checkEvents({ check, scene, asOperator, goTo })
 
 await checkPeople({ check, scene, asOperator, goTo })
+
+await checkTags({ check, scene, asOperator, goTo })
 
 await checkPins({ check, scene, asOperator, goTo })
 

@@ -35,7 +35,13 @@ type Detail = {
 
 export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
-export type RequestContent = { query?: Query | undefined; body?: object | undefined; signal?: AbortSignal | undefined }
+export type RequestContent = {
+  query?: Query | undefined
+  body?: object | undefined
+  signal?: AbortSignal | undefined
+  /** Further headers, such as `if-match`. */
+  headers?: Readonly<Record<string, string>> | undefined
+}
 
 /** Message of the API in JSON. The API always sets all fields that are not messages themselves. */
 export type Full<T> = T extends readonly (infer One)[]
@@ -45,8 +51,8 @@ export type Full<T> = T extends readonly (infer One)[]
     : T
 
 /** Sends a request to the API. Throws `Refusal` for an error. If the signal is aborted, throws its reason. */
-export async function ask<T>(verb: Verb, path: string, { query, body, signal }: RequestContent = {}): Promise<T> {
-  const res = await send(verb, path, { query, body, signal })
+export async function ask<T>(verb: Verb, path: string, content: RequestContent = {}): Promise<T> {
+  const res = await send(verb, path, content)
   const text = await res.text()
   const answer = parsed(text)
   if (!res.ok) throw refusalOf(res.status, text, answer)
@@ -72,7 +78,7 @@ export async function follow(path: string, query: Query, signal: AbortSignal): P
 async function send(
   verb: Verb,
   path: string,
-  { query = {}, body, signal, accept = 'application/json' }: RequestContent & { accept?: string },
+  { query = {}, body, signal, headers = {}, accept = 'application/json' }: RequestContent & { accept?: string },
 ): Promise<Response> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
@@ -80,7 +86,12 @@ async function send(
     return await fetch(`/ui/api${path}${search && `?${search}`}`, {
       method: verb,
       // With another tab, another user may have signed in since this page was loaded.
-      headers: { accept, ...(user && { 'pinfold-user': user }), ...(body && { 'content-type': 'application/json' }) },
+      headers: {
+        accept,
+        ...(user && { 'pinfold-user': user }),
+        ...(body && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
       redirect: 'error',

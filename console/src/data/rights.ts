@@ -32,6 +32,7 @@ const named = {
   'repo.delete': 'CAP_REPO_DELETE',
   'repo.list': 'CAP_REPO_LIST',
   'tag.list': 'CAP_TAG_LIST',
+  'tag.create': 'CAP_TAG_CREATE',
   'tag.delete': 'CAP_TAG_DELETE',
   'registry.settings.update': 'CAP_REGISTRY_SETTINGS_UPDATE',
   'registry.rules.list': 'CAP_REGISTRY_RULES_LIST',

@@ -46,12 +46,43 @@ const tag = {
     found + resolved === 0 ? 'no change' : `+${numbers(found)} −${numbers(resolved)}`,
   deltaPartial: '(incomplete)',
   deltaFailed: 'not available',
-  deltaColumn: 'Vulnerabilities added (+) and removed (−)',
+  deltaColumn: 'Vulnerabilities +/−',
   compare: 'Compare',
+  compareWithNow: 'Compare with now',
   compareAt: (time: string) => `Compare the update of ${time} with the previous digest`,
   reported: 'History reported by the upstream',
   reportedText: 'This server did not see these updates itself. Views, policies and proofs do not use them.',
   reportedBy: 'Upstream',
+}
+
+const restores = {
+  restored: 'restored',
+  restore: 'Restore',
+  restoreThis: 'Restore this digest',
+  restoreOf: (digest: string, time: string) => `Restore ${digest}, the digest of ${time}`,
+  restoreTitle: (tag: string, digest: string) => `Restore ${tag} to ${digest}?`,
+  restoreChange: (current: string, digest: string) =>
+    current === '' ? `Creates the deleted tag again, with ${digest}.` : `Changes ${current} (current) to ${digest}.`,
+  restoreEffect: 'Clients get it at their next pull.',
+  restoreUndo: (current: string) => `You can restore ${current} later.`,
+  restoreDigest: 'Restore digest',
+  restoreReasonHint: 'The tag history and the audit log show the reason.',
+  restoreDone: (tag: string, digest: string) => `Restored ${tag} to ${digest}`,
+  notRestored: (actor: string, tag: string, time: string) =>
+    `Not restored. ${actor} updated ${tag} ${time}. Review the new digest and try again.`,
+  notStored:
+    'The repository no longer stores this image, so it cannot be restored. Push the image again, then restore it.',
+  isCurrent: 'This is the current digest of the tag. There is nothing to restore.',
+  fewerFindings: (counts: string) => `${counts} fewer.`,
+  moreFindings: (counts: string) => `${counts} more.`,
+  findingsOf: (count: number, severity: string) =>
+    `${numbers(count)} ${severity} ${count === 1 ? 'finding' : 'findings'}`,
+  sameFindings: 'The vulnerabilities are the same.',
+  findingsPartial: 'The images were not scanned completely, so more differences are possible.',
+  momentOf: 'Time of the digest',
+  moments: { now: 'Now', yesterday: 'Yesterday', week: 'A week ago', time: 'At a time' },
+  range: 'Time range of the timeline',
+  ranges: { '7': '7 days', '30': '30 days', '90': '90 days', all: 'All' } as Record<string, string>,
 }
 
 const proofs = {
@@ -98,4 +129,4 @@ const views = {
   } as Record<string, string>,
 }
 
-export const tagWords = { ...tag, ...proofs, ...views }
+export const tagWords = { ...tag, ...restores, ...proofs, ...views }

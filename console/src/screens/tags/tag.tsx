@@ -11,14 +11,16 @@ import { More } from '../../ui/more.tsx'
 import { Screen, trailOf } from '../../ui/screen.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
+import { Segmented } from '../../ui/tabs.tsx'
+import { Badge, Copy, Digest, hex8, timeText } from '../../ui/text.tsx'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
+import { DigestAtTime } from './as-of.tsx'
 import { Delta } from './delta.tsx'
-import { type Assignment, isDeletion, readMoveAt, readMoves, toAssignments } from './moves.ts'
-import { Proof } from './proof.tsx'
+import { type Assignment, isDeletion, readMoves, toAssignments } from './moves.ts'
 import { ReportedHistory } from './reported-history.tsx'
+import { RestoreButton } from './restore.tsx'
 import { TagView } from './tag-view.tsx'
 import { Timeline } from './timeline.tsx'
 import { When } from './when.tsx'
@@ -28,12 +30,19 @@ type Props = { names: readonly string[]; tag: string; query: URLSearchParams }
 export function TagScreen({ names, tag, query }: Props) {
   const [at, from, to] = ['at', 'from', 'to'].map((name) => instant(query.get(name)))
   const [age = '', hold = ''] = ['age', 'hold'].map((name) => query.get(name) ?? '')
+  const range = query.get('range') ?? '30'
   const key = `tag ${names.join('/')}:${tag} ${from} ${to}`
   const history = useLoad(key, async (signal) => {
     const { item: repo } = await findRepo(names)
     const wanted = { tag, ...(from && { startTime: from }), ...(to && { endTime: to }) }
     return { repo, ...(await readMoves(repo.uid, wanted, signal)) }
   })
+  const [updates, setUpdates] = useState(0)
+  const reload = () => {
+    go(paths.with(here(), { at: undefined }))
+    setUpdates(updates + 1)
+    history.reload()
+  }
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
     <Screen title={`${names.at(-1)}:${tag}`} trail={trail} crumb={tag}>
@@ -43,10 +52,10 @@ export function TagScreen({ names, tag, query }: Props) {
             <Empty>{from || to ? tagWords.noUpdatesThen : tagWords.noTagHistory}</Empty>
           ) : (
             <>
-              <DigestAtTime names={names} repo={repo.uid} tag={tag} at={at} />
-              <History names={names} repo={repo.uid} items={items} at={at} />
+              <DigestAtTime key={updates} names={names} repo={repo.uid} tag={tag} at={at} onRestore={reload} />
+              <History {...{ names, repo: repo.uid, tag, items, at, onRestore: reload }} range={range} />
               <More next={next} label={words.showOlder}>
-                {(rest) => <OlderUpdates names={names} repo={repo.uid} tag={tag} after={rest} />}
+                {(rest) => <OlderUpdates {...{ names, repo: repo.uid, tag, onRestore: reload }} after={rest} />}
               </More>
               <ReportedHistory repo={repo.uid} tag={tag} from={from} to={to} />
               <TimeRange from={from} to={to} />
@@ -68,68 +77,20 @@ function instant(text: string | null): string | undefined {
 /** Converts a time to the value of a date and time input. */
 const local = (iso: string): string => iso.slice(0, 16)
 
-type AsOfProps = { names: readonly string[]; repo: string; tag: string; at: string | undefined }
-
-/** Digest of the tag at a time, with the pinned image name. Default: now. */
-function DigestAtTime({ names, repo, tag, at }: AsOfProps) {
-  const moment = useLoad(`as of ${repo} ${tag} ${at}`, (signal) =>
-    readMoveAt(repo, tag, at ?? new Date().toISOString(), signal).then((move) => ({ move })),
-  )
-  const choose = ({ at: typed = '' }: Record<string, string>) =>
-    go(paths.with(here(), { at: typed === '' ? undefined : `${typed}Z` }))
-  return (
-    <section aria-label={tagWords.asOf} class="as-of">
-      <Form
-        key={at}
-        isLine
-        submit={words.show}
-        onSubmit={choose}
-        fields={[
-          { name: 'at', label: tagWords.asOfUtc, type: 'datetime-local', value: at ? local(at) : '', isOptional: true },
-        ]}
-      />
-      <Shown of={moment}>
-        {({ move }) => (
-          <>
-            <p role="status">
-              {at ? tagWords.digestAt(timeText(at)) : tagWords.currentDigest}{' '}
-              {!move ? (
-                tagWords.tagMissing
-              ) : isDeletion(move) ? (
-                <Badge kind="warn">{words.deleted}</Badge>
-              ) : (
-                <>
-                  <Digest of={move.digest} href={paths.digest(names, move.digest)} />{' '}
-                  <Copy isPin text={pinOf(names, move.digest)} label={tagWords.copyWithDigestOf(tag)}>
-                    {tagWords.copyWithDigest}
-                  </Copy>{' '}
-                  <span class="dim">
-                    {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.nameUnknown}</bdi>,{' '}
-                    {tagWords.via} {tagWords.sources[move.source]}
-                  </span>
-                </>
-              )}
-            </p>
-            {move && !isDeletion(move) && (
-              <Proof
-                names={names}
-                repo={repo}
-                tag={tag}
-                digest={move.digest}
-                at={at ?? move.time}
-                isOpen={!move.endTime}
-              />
-            )}
-          </>
-        )}
-      </Shown>
-    </section>
-  )
+type UpdatesProps = {
+  names: readonly string[]
+  repo: string
+  tag: string
+  items: readonly Move[]
+  at: string | undefined
+  onRestore: () => void
 }
+type HistoryProps = UpdatesProps & { range: string }
 
-type HistoryProps = { names: readonly string[]; repo: string; items: readonly Move[]; at: string | undefined }
+const day = 86_400_000
 
-function History({ names, repo, items, at }: HistoryProps) {
+function History({ range, ...updates }: HistoryProps) {
+  const { names, items, at } = updates
   const [picked, setPicked] = useState<Assignment>()
   const pick = (stay: Assignment, isSecond: boolean) => {
     if (isSecond && picked && picked.digest !== stay.digest) return go(paths.diff(names, picked.digest, stay.digest))
@@ -138,15 +99,25 @@ function History({ names, repo, items, at }: HistoryProps) {
   }
   return (
     <>
-      <h2>{tagWords.timeline}</h2>
+      <div class="timeline-head">
+        <h2>{tagWords.timeline}</h2>
+        <Segmented
+          label={tagWords.range}
+          choices={Object.entries(tagWords.ranges).map(([value, label]) => ({ value, label }))}
+          value={range}
+          onChoose={(value) => go(paths.with(here(), { range: value === '30' ? undefined : value }))}
+        />
+      </div>
       <Timeline
+        key={range}
         assignments={toAssignments(items)}
         at={at ? Date.parse(at) : undefined}
         now={Date.now()}
+        range={range === 'all' ? Number.POSITIVE_INFINITY : Number(range) * day}
         onPick={pick}
       />
       <p class="dim">{tagWords.timelineHint}</p>
-      <TagUpdates names={names} repo={repo} items={items} at={at} />
+      <TagUpdates {...updates} />
     </>
   )
 }
@@ -154,13 +125,14 @@ function History({ names, repo, items, at }: HistoryProps) {
 /** Number of updates for which the change in vulnerabilities is loaded at once. The other updates have a link that loads it. */
 const compared = 10
 
-function TagUpdates({ names, repo, items, at }: HistoryProps) {
+function TagUpdates(props: UpdatesProps) {
+  const { items, at } = props
   const isThen = ({ time, endTime }: Move) =>
     at !== undefined && time <= at && (endTime === undefined || endTime === '' || endTime > at)
   return (
     <Table
       caption={tagWords.tagUpdates}
-      columns={columnsFor(names, repo, items.filter(isReplacing).slice(0, compared))}
+      columns={columnsFor(props, items.filter(isReplacing).slice(0, compared))}
       items={items}
       keyOf={({ time }) => time}
       classOf={(move) => (isThen(move) ? 'then' : '')}
@@ -176,7 +148,7 @@ const deltaColumn = (names: readonly string[], repo: string, asked: readonly Mov
   cell: (move) => asked.includes(move) && <Delta names={names} repo={repo} move={move} />,
 })
 
-const columnsFor = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move>[] => [
+const columnsFor = ({ names, repo, tag, onRestore }: UpdatesProps, asked: readonly Move[]): Column<Move>[] => [
   {
     title: words.time,
     isHead: true,
@@ -186,7 +158,11 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
       </a>
     ),
   },
-  { title: words.event, cell: ({ event }) => tagWords.tagEvents[event] ?? event },
+  {
+    title: words.event,
+    cell: ({ event, restoreReason }) =>
+      restoreReason ? <Badge kind="info">{tagWords.restored}</Badge> : (tagWords.tagEvents[event] ?? event),
+  },
   {
     title: tagWords.previousDigest,
     cell: (move) => <Digest of={isDeletion(move) ? move.digest : move.previousDigest} />,
@@ -201,7 +177,10 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
       ),
   },
   { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
-  { title: tagWords.source, cell: ({ source }) => tagWords.sources[source] },
+  {
+    title: tagWords.source,
+    cell: ({ source, restoreReason }) => (restoreReason ? <q dir="auto">{restoreReason}</q> : tagWords.sources[source]),
+  },
   ...(asked.length > 0 && canCompare(repo) ? [deltaColumn(names, repo, asked)] : []),
   {
     title: words.actions,
@@ -211,6 +190,14 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
           <a href={paths.diff(names, move.previousDigest, move.digest)} aria-label={tagWords.compareAt(move.time)}>
             {tagWords.compare}
           </a>
+        )}{' '}
+        {can('tag.create', repo) && (move.endTime || isDeletion(move)) && (
+          <RestoreButton
+            {...{ names, repo, tag, digest: move.digest, onRestore }}
+            label={tagWords.restoreOf(hex8(move.digest), timeText(move.time))}
+          >
+            {`${tagWords.restore}…`}
+          </RestoreButton>
         )}{' '}
         <Copy isPin text={pinOf(names, move.digest)} label={tagWords.copyWithDigestAt(move.time)}>
           {tagWords.copyWithDigest}
@@ -222,19 +209,20 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
 
 const canCompare = (repo: string): boolean => can('sboms.list', repo) && can('vuln_reports.list', repo)
 
-type OlderProps = { names: readonly string[]; repo: string; tag: string; after: string }
+type OlderProps = Omit<UpdatesProps, 'items' | 'at'> & { after: string }
 
 /** Older records than those of the first page, in pages. */
-function OlderUpdates({ names, repo, tag, after }: OlderProps) {
+function OlderUpdates({ after, ...about }: OlderProps) {
+  const { repo, tag } = about
   const page = useLoad(`older ${after}`, (signal) => readMoves(repo, { tag, after }, signal))
   return (
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          <TagUpdates names={names} repo={repo} items={items} at={undefined} />
+          <TagUpdates {...about} items={items} at={undefined} />
           {next === '' && <Note>{words.noOlder}</Note>}
           <More next={next} label={words.showOlder}>
-            {(rest) => <OlderUpdates names={names} repo={repo} tag={tag} after={rest} />}
+            {(rest) => <OlderUpdates {...about} after={rest} />}
           </More>
         </>
       )}

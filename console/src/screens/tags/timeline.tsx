@@ -1,14 +1,14 @@
 // Timeline of a tag, with a line for each digest. A bar shows when the tag pointed to the digest. Arrow keys move between bars.
 // The table below has the same content as text.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { dayText, hex8, hourText } from '../../ui/text.tsx'
+import { dayText, hex8, hourText, timeText } from '../../ui/text.tsx'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { nextBar } from './bars.ts'
 import type { Assignment } from './moves.ts'
 import { whenText } from './when.tsx'
 
-const lane = { height: 26, gap: 4, left: 4, width: 800, label: 76 }
+const lane = { height: 26, gap: 4, left: 4, width: 800, least: 560, label: 76 }
 const maxLanes = 12
 const twoDays = 2 * 86_400_000
 
@@ -16,25 +16,38 @@ type Props = {
   assignments: readonly Assignment[]
   at: number | undefined
   now: number
+  /** Length of the shown time before now, in milliseconds. Longer if `at` is earlier. */
+  range: number
   onPick: (stay: Assignment, isSecond: boolean) => void
 }
 
-export function Timeline({ assignments, at, now, onPick }: Props) {
-  const digests = [...new Set(assignments.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
-  const shown = assignments.filter(({ digest }) => digests.includes(digest))
+export function Timeline({ assignments, at, now, range, onPick }: Props) {
+  const [width, setWidth] = useState(lane.width)
+  const from = Math.min(now - range, at ?? now)
+  const inRange = assignments.filter(({ end = now }) => end >= from)
+  const digests = [...new Set(inRange.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
+  const shown = inRange.filter(({ digest }) => digests.includes(digest))
   // Only one bar is a tab stop: the last one, or the bar that had the focus most recently.
   const [current, setCurrent] = useState(shown.length - 1)
   const box = useRef<HTMLDivElement>(null)
   // On a phone, the timeline scrolls sideways. It opens at the present time.
   useEffect(() => {
     if (box.current) box.current.scrollLeft = box.current.scrollWidth
+  }, [width])
+  useEffect(() => {
+    const { current: element } = box
+    if (!element) return
+    const watch = new ResizeObserver(() => setWidth(Math.max(lane.least, element.clientWidth - lane.label)))
+    watch.observe(element)
+    return () => watch.disconnect()
   }, [])
   const [first] = shown
   if (!first) return null
-  const [start, end] = [first.start, Math.max(now, at ?? 0)]
-  const x = (time: number) => lane.left + ((time - start) / Math.max(1, end - start)) * (lane.width - lane.left - 60)
+  const [start, end] = [Math.max(first.start, from), Math.max(now, at ?? 0)]
+  const x = (time: number) =>
+    lane.left + ((Math.max(time, start) - start) / Math.max(1, end - start)) * (width - lane.left - 60)
   const y = (digest: string) => 24 + digests.indexOf(digest) * (lane.height + lane.gap)
-  const height = 30 + digests.length * (lane.height + lane.gap)
+  const height = 44 + digests.length * (lane.height + lane.gap)
   const move = (event: KeyboardEvent) => {
     const to = nextBar(shown, current, event.key)
     if (to === undefined) return
@@ -56,8 +69,8 @@ export function Timeline({ assignments, at, now, onPick }: Props) {
       <svg
         role="group"
         aria-label={tagWords.timelineKeys}
-        viewBox={`0 0 ${lane.width} ${height}`}
-        width={lane.width}
+        viewBox={`0 0 ${width} ${height}`}
+        width={width}
         height={height}
         onKeyDown={move}
       >
@@ -71,6 +84,16 @@ export function Timeline({ assignments, at, now, onPick }: Props) {
             </g>
           ))}
         </g>
+        {shown.slice(1).map((stay, i) => (
+          <line
+            key={stay.start}
+            class="step"
+            x1={x(stay.start)}
+            x2={x(stay.start)}
+            y1={y(shown[i]!.digest) + lane.height / 2}
+            y2={y(stay.digest) + lane.height / 2}
+          />
+        ))}
         {shown.map((stay, i) => (
           <Bar
             key={stay.start}
@@ -84,11 +107,20 @@ export function Timeline({ assignments, at, now, onPick }: Props) {
             onPick={onPick}
           />
         ))}
-        {at !== undefined && <line class="at" x1={x(at)} x2={x(at)} y1={16} y2={height} />}
+        {at !== undefined && (
+          <>
+            <line class="at" x1={x(at)} x2={x(at)} y1={16} y2={height - 16} />
+            <text class="at-label" x={clamp(x(at), 70, width - 70)} y={height - 4} text-anchor="middle">
+              {timeText(new Date(at).toISOString())}
+            </text>
+          </>
+        )}
       </svg>
     </div>
   )
 }
+
+const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high)
 
 type BarProps = {
   stay: Assignment
@@ -121,7 +153,7 @@ function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) 
       onClick={(event) => onPick(stay, event.shiftKey)}
     >
       <rect
-        class={until === undefined ? 'bar-of-time now' : 'bar-of-time'}
+        class={`bar-of-time${until === undefined ? ' now' : ''}${isThen ? ' chosen' : ''}`}
         x={from}
         y={y}
         width={Math.max(3, to - from)}
