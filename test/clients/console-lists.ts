@@ -267,7 +267,7 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await page.getByRole('heading', { name: 'Invitations', exact: true }).waitFor()
     expect((await page.getByText(/^You do not have permission to see/).count()) === 0, await page.innerText('main'))
     held.resolve()
-    await page.getByText('Invite a person').waitFor()
+    await page.getByText('Invite members').waitFor()
     await context.close()
   })
 

@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { indexNames } from '#domains/search/index-names.job.ts'
 import { runJob } from '../support/background-jobs.ts'
-import { expect, settled } from '../support/chromium.ts'
+import { audit, expect, settled } from '../support/chromium.ts'
 import { seedLibraries } from '../support/libraries.ts'
 import type { Kit } from './console-changes.ts'
 
@@ -29,17 +29,30 @@ async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void
     await page.getByText(/^Only the roles of/).waitFor()
     expect(new URL(page.url()).searchParams.get('identity') === uid, page.url())
 
-    await goTo(page, `/ui/g/${scene.orgName}/~/access`)
-    await page.getByText('Grant a role').click()
-    await page.getByLabel('Identity UID').fill(uid)
-    await page.getByLabel('Role', { exact: true }).selectOption({ label: 'viewer' })
-    await press(page, 'Grant')
-    await rowOf(page, name).filter({ hasText: 'viewer' }).waitFor()
+    await goTo(page, `/ui/g/${scene.orgName}/~/members/service-accounts`)
+    const row = rowOf(page, name)
+    await row.getByText('no role').waitFor()
+    await press(page, 'Add member')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('combobox', { name: 'Person or service account' }).fill('night sh')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('radio', { name: /^viewer/ }).check()
+    await dialog.getByRole('button', { name: 'Add member' }).click()
+    await row.getByText('viewer').waitFor()
     const bindings = async () => (await operator.get(`/iam/v2/roleBindings?identity=${uid}`)).body.roleBindings
     expect((await bindings()).length === 1, await bindings())
-    await press(page, `Remove role viewer from ${name}`)
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-    await rowOf(page, name).waitFor({ state: 'detached' })
+
+    await press(page, `Change the roles of ${name}`)
+    await dialog.getByLabel(`Role in ${scene.orgName}`).selectOption({ label: 'registry.pull' })
+    await dialog.getByRole('button', { name: 'Save roles' }).click()
+    await row.getByText('registry.pull').waitFor()
+    expect((await bindings())[0].role.name === 'registry.pull', await bindings())
+
+    await press(page, `Remove ${name}`)
+    await dialog.getByText(`Removes these roles: registry.pull in ${scene.orgName}.`).waitFor()
+    await audit(page)
+    await dialog.getByRole('button', { name: 'Delete service account' }).click()
+    await row.waitFor({ state: 'detached' })
     await settled(page)
     expect((await bindings()).length === 0, await bindings())
     await context.close()
@@ -65,11 +78,12 @@ async function checkSecrets({ check, scene, asOperator, goTo }: Kit): Promise<vo
   await check('7: the code of an invitation and the secret of a webhook are shown only once', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/people`)
-    await page.getByText('Invite a person').click()
-    await page.getByLabel('Only for this verified email address').fill('night@acme.example')
-    await press(page, 'Create invitation')
-    const shown = page.locator('.notice.good code')
-    const code = await shown.innerText()
+    await press(page, 'Invite members')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Email addresses').fill('night@acme.example')
+    await dialog.getByRole('button', { name: 'Create invitation links' }).click()
+    const code = await dialog.locator('pre code').innerText()
+    await dialog.getByRole('button', { name: 'Close' }).click()
     await rowOf(page, 'night@acme.example').waitFor()
 
     await goTo(page, `/ui/g/${scene.orgName}/~/events`)

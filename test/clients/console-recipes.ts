@@ -101,7 +101,8 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const main = page.getByRole('main')
     await use(page, main.getByRole('link', { name: 'Members', exact: true }))
     await use(page, main.getByRole('link', { name: 'Explain access', exact: true }))
-    await type(page, page.getByLabel('Identity UID'), viewer.uid)
+    await type(page, page.getByRole('combobox', { name: 'Person or service account' }), viewer.name)
+    await page.keyboard.press('Enter')
     await tabTo(page, page.getByLabel('Action'))
     // The fourth choice: permission to delete tags.
     for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown')
@@ -111,7 +112,7 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     expect(new URL(page.url()).searchParams.get('capability') === 'CAP_TAG_DELETE', page.url())
 
     await page.locator('h1').focus()
-    await use(page, main.getByRole('link', { name: 'Access', exact: true }))
+    await use(page, main.getByRole('link', { name: 'Service accounts', exact: true }))
     await rowOf(page, `inherited from ${scene.orgName}`).first().waitFor()
 
     await page.locator('h1').focus()

@@ -190,8 +190,8 @@ async function checkLists({ check, scene, asOperator, goTo }: Kit): Promise<void
     page.on('request', (one) => {
       if (one.method() === 'POST' && one.url().includes('groupInvites')) sent++
     })
-    await page.getByText('Invite a person').click()
-    await main(page).locator('details[open] button[type=submit]').first().dblclick()
+    await page.getByRole('button', { name: 'Invite members' }).click()
+    await page.getByRole('button', { name: 'Create invitation links' }).dblclick()
     await until(
       () => sent,
       (seen) => seen > 0,

@@ -453,14 +453,15 @@ await check('6: every screen is accessible for a person without access', async (
 
 /** Labels of buttons that change something. */
 const writes =
-  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust|Restore)/
+  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust|Restore|Add|Invite|Change)/
 
 /** Screens that have controls for the operator. */
 const withControls = [
   ...[
     'Repository',
     'Group',
-    'Access',
+    'People',
+    'Service accounts',
     'Invitations and sign-in',
     'Keyless CI',
     'Webhooks',

@@ -34,7 +34,9 @@ const nouns: readonly Noun[] = [
     name: 'members',
     icon: 'members',
     pages: [
-      page(words.memberPages.access, 'members'),
+      page(words.memberPages.people, 'members'),
+      page(words.memberPages.serviceAccounts, 'members', 'service-accounts'),
+      page(words.memberPages.groups, 'members', 'groups'),
       page(words.memberPages.invitations, 'members', 'invitations'),
       page(words.memberPages.keyless, 'members', 'keyless'),
       page(words.memberPages.explain, 'members', 'explain'),

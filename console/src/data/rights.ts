@@ -17,6 +17,7 @@ const named = {
   'role_bindings.list': 'CAP_IAM_ROLE_BINDINGS_LIST',
   'role_bindings.delete': 'CAP_IAM_ROLE_BINDINGS_DELETE',
   'identity.create': 'CAP_IAM_IDENTITY_CREATE',
+  'identity.delete': 'CAP_IAM_IDENTITY_DELETE',
   'identity.list': 'CAP_IAM_IDENTITY_LIST',
   'identity_providers.list': 'CAP_IAM_IDENTITY_PROVIDERS_LIST',
   'identity_providers.update': 'CAP_IAM_IDENTITY_PROVIDERS_UPDATE',

@@ -66,6 +66,7 @@ export function Screen({ title, trail = [], crumb = title, tabs = [], subTabs = 
         </button>
       </div>
       <div class="content">
+        {trail.length === 0 && actions !== undefined && <div class="actions narrow-actions">{actions}</div>}
         {trail.length > 0 && (
           <div class="title">
             {shownTitle}

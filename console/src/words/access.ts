@@ -1,28 +1,17 @@
 // Texts of role bindings, and of the explanation of access.
-import { counted, numbers } from './format.ts'
+import { counted } from './format.ts'
 
 const bindings = {
   access: 'Access',
-  issuerAndSubject: 'Issuer and subject',
-  explanation: 'Explanation',
   explain: 'Explain',
   explainOf: (who: string) => `Explain the access of ${who}`,
   onlyRolesOf: (who: string) => `Only the roles of ${who} are shown.`,
   hiddenBindings: (count: number) =>
     `You do not have permission to see the role bindings of ${counted(count, 'group')} above. There may be more.`,
-  cutBindings: (most: number) => `Only the first ${numbers(most)} role bindings of each group are shown.`,
-  noBindings: 'There are no role bindings that you can see. To grant a role, run:',
-  grantRole: 'Grant a role',
-  grant: 'Grant',
-  identityUid: 'Identity UID',
-  identityHint: (some: readonly string[]) =>
-    some.length === 0 ? 'To list identities, run: pinfold identities list' : some.join('; '),
-  remove: 'Remove',
-  removeRoleOf: (role: string, who: string) => `Remove role ${role} from ${who}`,
-  removeRoleText: 'Requests that need this role are denied within one second after the removal.',
 }
 
 const explanations = {
+  whose: 'Person or service account',
   action: 'Action',
   capabilities: {
     CAP_MANIFEST_LIST: 'pull images',

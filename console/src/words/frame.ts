@@ -23,7 +23,9 @@ export const frame = {
     risks: 'Accepted risks',
   },
   memberPages: {
-    access: 'Access',
+    people: 'People',
+    serviceAccounts: 'Service accounts',
+    groups: 'Groups',
     invitations: 'Invitations and sign-in',
     keyless: 'Keyless CI',
     explain: 'Explain access',

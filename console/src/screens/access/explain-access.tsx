@@ -1,12 +1,15 @@
 // Explanation of a user's access: role bindings, roles that would be enough, members who can grant them, and refused requests.
+import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { ask } from '../../data/api.ts'
+import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
+import { labelOf, type Member, readMembers } from '../../data/members.ts'
 import { findGroup } from '../../data/names.ts'
 import type { Explanation, RefusedRequest } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
+import { Picker } from '../../ui/picker.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
@@ -29,39 +32,77 @@ const asked = [
 export function ExplainAccessScreen({ names, query }: Props) {
   const identity = query.get('identity') ?? ''
   const capability = query.get('capability') ?? asked[0]
-  const group = useLoad(`group ${names.join('/')}`, async () => (await findGroup(names)).item)
+  const read = useLoad(`explain in ${names.join('/')}`, async (signal) => {
+    const { item, groups } = await findGroup(names)
+    const { members } = await readMembers(groups, signal).catch(whenRefused)
+    return { group: item.uid, members: members.filter((one) => labelOf(one) !== '') }
+  })
   const explain = (values: Record<string, string>) =>
     go(
       `${paths.group(names, 'members', 'explain')}?${new URLSearchParams({ identity: values.identity!, capability: values.capability! })}`,
     )
   return (
     <GroupPage names={names} tail={['members', 'explain']}>
-      <Shown of={group}>
-        {({ uid }) => (
+      <Shown of={read}>
+        {({ group: uid, members }) => (
           <>
-            <Form
-              key={`${identity} ${capability}`}
-              isLine
-              submit={accessWords.explain}
-              onSubmit={explain}
-              fields={[
-                { name: 'identity', label: accessWords.identityUid, value: identity },
-                {
-                  name: 'capability',
-                  label: accessWords.action,
-                  type: 'select',
-                  value: capability,
-                  options: asked.map((value) => ({ value, label: accessWords.capabilities[value] })),
-                },
-              ]}
-            />
+            <Question key={`${identity} ${capability}`} {...{ members, identity, capability }} onExplain={explain} />
             {identity !== '' && <ExplanationTable group={uid} identity={identity} capability={capability} />}
             <h2>{accessWords.refusals}</h2>
-            <Refusals names={names} group={uid} page={pageOf(query)} />
+            <Refusals names={names} group={uid} members={members} page={pageOf(query)} />
           </>
         )}
       </Shown>
     </GroupPage>
+  )
+}
+
+/** Callers who cannot list members can still see the refused requests. */
+const whenRefused = (error: unknown): { members: Member[] } => {
+  if (error instanceof Refusal && error.status === 403) return { members: [] }
+  throw error
+}
+
+type QuestionProps = {
+  members: readonly Member[]
+  identity: string
+  capability: string
+  onExplain: (values: Record<string, string>) => void
+}
+
+/** An address can have an identity that is not a member, for example of a refused request. */
+function Question({ members, identity: initial, capability, onExplain }: QuestionProps) {
+  const [identity, setIdentity] = useState(initial)
+  const known = members.map((one) => ({
+    value: one.uid,
+    label: labelOf(one),
+    description: (one.email !== one.name && one.email) || one.detail,
+  }))
+  const isKnown = identity === '' || known.some(({ value }) => value === identity)
+  const other = { value: identity, label: words.nameUnknown, description: '' }
+  return (
+    <>
+      <Picker
+        label={accessWords.whose}
+        options={isKnown ? known : [...known, other]}
+        value={identity}
+        onChoose={setIdentity}
+      />
+      <Form
+        isLine
+        submit={accessWords.explain}
+        onSubmit={({ capability: chosen = '' }) => onExplain({ identity, capability: chosen })}
+        fields={[
+          {
+            name: 'capability',
+            label: accessWords.action,
+            type: 'select',
+            value: capability,
+            options: asked.map((value) => ({ value, label: accessWords.capabilities[value] })),
+          },
+        ]}
+      />
+    </>
   )
 }
 
@@ -85,7 +126,7 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
               keyOf={(one) => one.uid + one.groupUid + one.roleUid}
               columns={[
                 { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.noAccess}</bdi> },
-                { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
+                { title: words.group, cell: ({ groupName }) => <bdi>{groupName || words.noAccess}</bdi> },
                 { title: words.scope, cell: ({ inherited }) => (inherited ? words.inherited : words.here) },
                 {
                   title: accessWords.effect,
@@ -114,7 +155,7 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
                     </>
                   ),
                 },
-                { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
+                { title: words.group, cell: ({ groupName }) => <bdi>{groupName || words.noAccess}</bdi> },
                 {
                   title: accessWords.effect,
                   cell: ({ effect }) => (
@@ -131,8 +172,7 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
           )}
           {grantors.length > 0 && (
             <p>
-              {accessWords.grantors}{' '}
-              <bdi>{grantors.map(({ name, identityUid }) => name || identityUid).join(', ')}</bdi>
+              {accessWords.grantors} <bdi>{grantors.map(({ name }) => name || words.unnamed).join(', ')}</bdi>
             </p>
           )}
         </>
@@ -143,7 +183,13 @@ function ExplanationTable({ group, identity, capability }: { group: string; iden
 
 const size = 50
 
-function Refusals({ names, group, page }: { names: readonly string[]; group: string; page: number }) {
+type RefusalProps = { names: readonly string[]; group: string; members: readonly Member[]; page: number }
+
+function Refusals({ names, group, members, page }: RefusalProps) {
+  const nameOf = (uid: string) => {
+    const member = members.find((one) => one.uid === uid)
+    return (member && labelOf(member)) || words.nameUnknown
+  }
   const read = useLoad(`refusals ${group} ${page}`, (signal) =>
     readPage<RefusedRequest>(`/events/v2/refusals/${group}`, 'refusals', { page, size, signal }),
   )
@@ -181,7 +227,7 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
                       words.anonymous
                     ) : (
                       <a href={`${paths.group(names, 'members', 'explain')}?identity=${caller}`}>
-                        <code>{caller.slice(-12)}</code>
+                        <bdi>{nameOf(caller)}</bdi>
                       </a>
                     ),
                 },

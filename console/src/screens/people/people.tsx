@@ -1,18 +1,19 @@
 // Invitations, and the identity providers of an organization.
-import { useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import type { Group, Invite, Role } from '../../data/types.ts'
+import type { Group, Invite } from '../../data/types.ts'
 import { Allowed } from '../../ui/allowed.tsx'
-import { DangerButton, Form } from '../../ui/form.tsx'
+import { DangerButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
+import { Cut, Empty, Shown } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Code, Time } from '../../ui/text.tsx'
+import { Time } from '../../ui/text.tsx'
 import { peopleWords } from '../../words/people.ts'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
+import { AccessRequests } from '../members/access-requests.tsx'
+import { InviteButton } from '../members/invite.tsx'
 import { EmailDomains } from './domains.tsx'
 import { Providers } from './providers.tsx'
 
@@ -21,6 +22,9 @@ export function PeopleScreen({ names }: { names: readonly string[] }) {
     <GroupFrame names={names} tail={['members', 'invitations']}>
       {(group, { groups }) => (
         <>
+          {groups.length === 1 && can('group_invites.create', group.uid) && can('role_bindings.create', group.uid) && (
+            <AccessRequests organization={group} />
+          )}
           <h2>{peopleWords.invites}</h2>
           <Allowed isAllowed={can('group_invites.list', group.uid)} otherwise={peopleWords.invitesHidden}>
             <Invites group={group} />
@@ -75,7 +79,9 @@ function Invites({ group }: { group: Group }) {
           )
         }
       </Shown>
-      {can('group_invites.create', group.uid) && <NewInvite group={group} onMade={read.reload} />}
+      {can('group_invites.create', group.uid) && (
+        <InviteButton group={group} organization={group.uid.split('/')[0]!} onMade={read.reload} />
+      )}
     </>
   )
 }
@@ -95,49 +101,3 @@ const revokeColumn = (reload: () => void) => ({
     />
   ),
 })
-
-function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
-  const [link, setLink] = useState<string>()
-  const roles = useLoad('roles to invite', (signal) =>
-    readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
-  )
-  const make = async ({ roleUid, email, days, singleUse }: Record<string, string>) => {
-    const body = { roleUid, ...(email && { email }), ttl: `${Number(days) * 86_400}s`, singleUse: singleUse === 'yes' }
-    const made = await ask<Invite>('POST', `${root}/${group.uid}`, { body })
-    setLink(made.link)
-    onMade()
-  }
-  return (
-    <details>
-      <summary>{peopleWords.newInvite}</summary>
-      <Shown of={roles}>
-        {({ items }) => (
-          <Form
-            submit={peopleWords.createInvite}
-            onSubmit={make}
-            fields={[
-              {
-                name: 'roleUid',
-                label: words.role,
-                type: 'select',
-                value: items.find(({ name }) => name === 'viewer')?.uid ?? '',
-                options: items
-                  .filter(({ name }) => name !== 'operator')
-                  .map(({ uid, name }) => ({ value: uid, label: name })),
-              },
-              { name: 'email', label: peopleWords.onlyFor, type: 'email', isOptional: true },
-              { name: 'days', label: peopleWords.days, type: 'number', value: '7' },
-              { name: 'singleUse', label: peopleWords.onlyOnce, type: 'check', value: 'yes' },
-            ]}
-          />
-        )}
-      </Shown>
-      {link !== undefined && (
-        <Note kind="good">
-          <p>{peopleWords.inviteOnce}</p>
-          <Code text={link} label={peopleWords.copyLink} />
-        </Note>
-      )}
-    </details>
-  )
-}
