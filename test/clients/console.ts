@@ -40,6 +40,7 @@ import { checkReports } from './console-reports.ts'
 import { checkSetup } from './console-setup.ts'
 import { checkSigners } from './console-signers.ts'
 import { checkTags } from './console-tags.ts'
+import { checkTokens } from './console-tokens.ts'
 
 const shots = fileURLToPath(new URL('../../build/console-shots', import.meta.url))
 const isPictured = process.env.PINFOLD_TEST_PICTURES === 'on'
@@ -534,6 +535,8 @@ await checkEvents({ check, scene, asOperator, goTo })
 await checkPeople({ check, scene, asOperator, goTo })
 
 await checkTags({ check, scene, asOperator, goTo })
+
+await checkTokens({ check, scene, asOperator, goTo })
 
 await checkPins({ check, scene, asOperator, goTo })
 

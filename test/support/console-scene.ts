@@ -128,6 +128,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Deletion plan', path: `/ui/r/${instead ?? `${org}/payments/worker`}?view=promises&plan=${scene.plan}` },
     { name: 'Copy', path: `/ui/r/${instead ?? `${org}/payments/copy`}?view=mirror` },
     { name: 'Webhooks', path: `/ui/g/${org}/~/events` },
+    { name: 'Tokens', path: `/ui/g/${org}/~/integrations/tokens` },
     { name: 'Audit log', path: `/ui/g/${org}/~/audit` },
     { name: 'Advisories', path: '/ui/advisories' },
     { name: 'Advisory', path: `/ui/advisories/${advisory}` },

@@ -49,6 +49,7 @@ const nouns: readonly Noun[] = [
     pages: [
       page(words.integrationKinds.webhooks, 'integrations', 'webhooks'),
       page(words.integrationKinds.mirrors, 'integrations', 'mirrors'),
+      page(words.integrationKinds.tokens, 'integrations', 'tokens'),
     ],
     needs: ['subscriptions.list', 'repo.list'],
   },

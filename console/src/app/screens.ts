@@ -37,6 +37,7 @@ const groupTails: Record<string, ScreenName> = {
   'members/invitations': at('members', 'invitations'),
   'members/keyless': at('members', 'keyless'),
   'integrations/mirrors': at('integrations', 'mirrors'),
+  'integrations/tokens': at('integrations', 'tokens'),
   'integrations/webhooks': at('integrations', 'webhooks'),
   audit: at('settings', 'audit'),
   settings: at('settings', 'settings'),

@@ -30,7 +30,7 @@ export const frame = {
     keyless: 'Keyless CI',
     explain: 'Explain access',
   },
-  integrationKinds: { webhooks: 'Webhooks', mirrors: 'Mirrors' },
+  integrationKinds: { webhooks: 'Webhooks', mirrors: 'Mirrors', tokens: 'Tokens' },
   serverAdministration: 'Server administration',
   setup: 'Setup',
   advisories: 'Advisories',
