@@ -1,1 +1,1 @@
-import{h as r,i as o}from"./shared-12.js";import"./shared-13.js";import"./shared-9.js";import"./shared-11.js";import"./shared-3.js";import"./shared-5.js";import{V as e}from"./shared-1.js";var s={home:()=>e(o,{}),overview:({names:m})=>e(r,{names:m})};export{s as screens};
+import{h as r,i as o}from"./shared-12.js";import"./shared-13.js";import"./shared-9.js";import"./shared-11.js";import"./shared-3.js";import"./shared-5.js";import{W as e}from"./shared-1.js";var s={home:()=>e(o,{}),overview:({names:m})=>e(r,{names:m})};export{s as screens};

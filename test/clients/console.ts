@@ -30,6 +30,7 @@ import { takeStderr } from '../support/log.ts'
 import { runProcess } from '../support/process.ts'
 import { localUpstreams } from '../support/upstream.ts'
 import { checkChanges } from './console-changes.ts'
+import { checkCreation } from './console-creation.ts'
 import { checkJobs } from './console-jobs.ts'
 import { checkEvents, checkLists } from './console-lists.ts'
 import { checkPalette } from './console-palette.ts'
@@ -454,7 +455,7 @@ await check('6: every screen is accessible for a person without access', async (
 
 /** Labels of buttons that change something. */
 const writes =
-  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust|Restore|Add|Invite|Change)/
+  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust|Restore|Add|Invite|Change|New)/
 
 /** Screens that have controls for the operator. */
 const withControls = [
@@ -496,7 +497,8 @@ await check('7: controls are shown to the operator, and hidden from a viewer wit
   const { context, page } = await fresh()
   await enterAsViewer(page)
   for (const { name, path } of consoleScreens(scene)) {
-    if (name === 'Account') continue
+    // Everyone can create push tokens that act as themselves.
+    if (name === 'Account' || name === 'Tokens') continue
     await goTo(page, path)
     const controls = await controlsOf(page)
     expect(controls.length === 0, { name, controls })
@@ -537,6 +539,8 @@ await checkPeople({ check, scene, asOperator, goTo })
 await checkTags({ check, scene, asOperator, goTo })
 
 await checkTokens({ check, scene, asOperator, goTo })
+
+await checkCreation({ check, scene, asOperator, goTo })
 
 await checkPins({ check, scene, asOperator, goTo })
 

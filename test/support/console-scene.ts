@@ -112,6 +112,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'People', path: `/ui/g/${org}/~/members` },
     { name: 'Service accounts', path: `/ui/g/${org}/payments/~/members/service-accounts` },
     { name: 'Groups of the provider', path: `/ui/g/${org}/~/members/groups` },
+    { name: 'Roles', path: `/ui/g/${org}/~/members/roles` },
     { name: 'Explain access', path: `/ui/g/${org}/~/why?identity=${pusher.uid}&capability=CAP_TAG_DELETE` },
     { name: 'Invitations and sign-in', path: `/ui/g/${org}/~/people` },
     { name: 'Keyless CI', path: `/ui/g/${org}/~/keyless` },

@@ -38,6 +38,7 @@ const nouns: readonly Noun[] = [
       page(words.memberPages.serviceAccounts, 'members', 'service-accounts'),
       page(words.memberPages.groups, 'members', 'groups'),
       page(words.memberPages.invitations, 'members', 'invitations'),
+      page(words.memberPages.roles, 'members', 'roles'),
       page(words.memberPages.keyless, 'members', 'keyless'),
       page(words.memberPages.explain, 'members', 'explain'),
     ],

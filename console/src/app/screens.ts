@@ -33,6 +33,7 @@ const groupTails: Record<string, ScreenName> = {
   members: at('members', 'people'),
   'members/service-accounts': at('members', 'serviceAccounts'),
   'members/groups': at('members', 'groups'),
+  'members/roles': at('members', 'roles'),
   'members/explain': at('members', 'explain'),
   'members/invitations': at('members', 'invitations'),
   'members/keyless': at('members', 'keyless'),

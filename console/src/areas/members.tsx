@@ -4,6 +4,7 @@ import { ExplainAccessScreen } from '../screens/access/explain-access.tsx'
 import { KeylessScreen } from '../screens/keyless/keyless.tsx'
 import { ProviderGroupsScreen } from '../screens/members/groups.tsx'
 import { MembersScreen } from '../screens/members/members.tsx'
+import { RolesScreen } from '../screens/members/roles.tsx'
 import { PeopleScreen } from '../screens/people/people.tsx'
 
 export const screens: Screens = {
@@ -12,5 +13,6 @@ export const screens: Screens = {
   groups: ({ names }) => <ProviderGroupsScreen names={names} />,
   explain: ({ names, query }) => <ExplainAccessScreen names={names} query={query} />,
   invitations: ({ names }) => <PeopleScreen names={names} />,
+  roles: ({ names }) => <RolesScreen names={names} />,
   keyless: ({ names }) => <KeylessScreen names={names} />,
 }

@@ -24,6 +24,11 @@ const named = {
   'identity_providers.delete': 'CAP_IAM_IDENTITY_PROVIDERS_DELETE',
   'identity_providers.create': 'CAP_IAM_IDENTITY_PROVIDERS_CREATE',
   'identity_providers.scim.manage': 'CAP_IAM_SCIM_MANAGE',
+  'roles.create': 'CAP_IAM_ROLES_CREATE',
+  'roles.update': 'CAP_IAM_ROLES_UPDATE',
+  'roles.list': 'CAP_IAM_ROLES_LIST',
+  'roles.delete': 'CAP_IAM_ROLES_DELETE',
+  'identity.update': 'CAP_IAM_IDENTITY_UPDATE',
   'subscriptions.create': 'CAP_EVENTS_SUBSCRIPTION_CREATE',
   'subscriptions.update': 'CAP_EVENTS_SUBSCRIPTION_UPDATE',
   'subscriptions.list': 'CAP_EVENTS_SUBSCRIPTION_LIST',
@@ -38,6 +43,10 @@ const named = {
   'registry.settings.update': 'CAP_REGISTRY_SETTINGS_UPDATE',
   'registry.rules.list': 'CAP_REGISTRY_RULES_LIST',
   'audit.list': 'CAP_AUDIT_LIST',
+  'manifest.create': 'CAP_MANIFEST_CREATE',
+  'manifest.delete': 'CAP_MANIFEST_DELETE',
+  'repo.blobs.get': 'CAP_REPO_BLOBS_GET',
+  'tag.update': 'CAP_TAG_UPDATE',
   'manifest.list': 'CAP_MANIFEST_LIST',
   'repo.check_policies': 'CAP_REPO_CHECK_POLICIES',
   'policies.policy.create': 'CAP_POLICIES_POLICY_CREATE',
@@ -55,6 +64,9 @@ const named = {
 } as const satisfies Record<string, CapabilityJson>
 
 export type CapabilityName = keyof typeof named
+
+/** Capabilities that custom roles can have, each with its name and its enum name. The server has more. */
+export const capabilityNames: readonly (readonly [string, string])[] = Object.entries(named)
 
 type Held = { scope: string; names: ReadonlySet<string> | 'all' }
 export type Rights = { held: readonly Held[] }

@@ -27,6 +27,7 @@ export const frame = {
     serviceAccounts: 'Service accounts',
     groups: 'Groups',
     invitations: 'Invitations and sign-in',
+    roles: 'Roles',
     keyless: 'Keyless CI',
     explain: 'Explain access',
   },

@@ -3,7 +3,6 @@ export const groupWords = {
   folders: 'Folders',
   repositories: 'Repositories',
   noRepos: 'There are no repositories here yet. To create one, push an image:',
-  newFolder: 'New folder',
   settingsHidden: 'You do not have permission to change these settings. Ask an owner of the organization.',
   deleteGroup: 'Delete group',
   deleteGroupOf: (name: string) => `Delete group ${name}`,

@@ -1,12 +1,9 @@
 // Screen of a group, with its folders and repositories.
-import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
-import { can, me } from '../../app/session.ts'
-import { ask } from '../../data/api.ts'
+import { me } from '../../app/session.ts'
 import { readNext, readPage } from '../../data/list.ts'
-import { findGroup, forgetPaths } from '../../data/names.ts'
+import { findGroup } from '../../data/names.ts'
 import type { Group, Repo } from '../../data/types.ts'
-import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
@@ -14,20 +11,24 @@ import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
+import { CreateHere } from './create.tsx'
 import { GroupPage } from './group-frame.tsx'
 
 const size = 100
 
 export function GroupScreen({ names, query }: { names: readonly string[]; query: URLSearchParams }) {
   const page = pageOf(query)
-  const [made, setMade] = useState(0)
   const read = useLoad(`group ${names.join('/')} ${page}`, async (signal) => {
     const { item: group } = await findGroup(names)
     const asked = { 'uidp.childrenOf': group.uid, orderBy: 'name' }
     return { group, repos: await readPage<Repo>('/registry/v2/repos', 'repos', { page, size, query: asked, signal }) }
   })
   return (
-    <GroupPage names={names} tail={['repositories']}>
+    <GroupPage
+      names={names}
+      tail={['repositories']}
+      actions={read.data && <CreateHere group={read.data.group} names={names} />}
+    >
       <Shown of={read}>
         {({ group, repos }) => (
           <>
@@ -36,7 +37,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
                 <bdi>{group.description}</bdi>
               </p>
             )}
-            <Folders key={made} names={names} group={group.uid} />
+            <Folders names={names} group={group.uid} />
             {repos.items.length > 0 ? (
               <>
                 <Table
@@ -53,7 +54,6 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
                 <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{groupWords.noRepos}</Empty>
               </NoItems>
             )}
-            {can('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={() => setMade(made + 1)} />}
           </>
         )}
       </Shown>
@@ -86,27 +86,6 @@ function Folders({ names, group, after = '' }: FoldersProps) {
         </>
       )}
     </Shown>
-  )
-}
-
-function NewFolder({ parent, onMade }: { parent: string; onMade: () => void }) {
-  const make = async ({ name, description }: Record<string, string>) => {
-    await ask('POST', `/iam/v2/groups/${parent}`, { body: { name, description } })
-    forgetPaths()
-    onMade()
-  }
-  return (
-    <details>
-      <summary>{groupWords.newFolder}</summary>
-      <Form
-        submit={words.create}
-        onSubmit={make}
-        fields={[
-          { name: 'name', label: words.name },
-          { name: 'description', label: words.description, isOptional: true },
-        ]}
-      />
-    </details>
   )
 }
 

@@ -11,6 +11,7 @@ import { Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { startWords } from '../../words/start.ts'
 import { words } from '../../words.ts'
+import { CreateButton } from './create.tsx'
 
 const size = 100
 
@@ -23,7 +24,10 @@ export function OrganizationsScreen({ query }: { query: URLSearchParams }) {
     return items.length > 0 ? { items: named, total } : { items: await readTopGroups(signal), total: undefined }
   })
   return (
-    <Screen title={words.organizations}>
+    <Screen
+      title={words.organizations}
+      actions={me.isOperator && <CreateButton kind="organization" parent="" names={[]} isPrimary />}
+    >
       <Shown of={groups}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
