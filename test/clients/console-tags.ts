@@ -7,6 +7,7 @@ import type { Kit } from './console-changes.ts'
 
 export async function checkTags(kit: Kit): Promise<void> {
   await checkRestore(kit)
+  await checkPull(kit)
 }
 
 /** Repository with three images, which its tag `stable` had one after the other. */
@@ -60,6 +61,22 @@ async function checkRestore(kit: Kit): Promise<void> {
     await rows.first().getByText('restored').waitFor()
     const { records } = (await operator.get(`/registry/v2/repos/${uid}/tagHistory?tag=stable`)).body
     expect(records[0].digest === first && records[0].previousDigest === second, records[0])
+    await context.close()
+  })
+}
+
+async function checkPull({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('the pull commands name a tag and its digest, with the login and the pinned form first', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}?view=pull`)
+    await page.getByLabel('Tag', { exact: true }).selectOption('v1')
+    const [pinned, tagged] = [`${scene.path}@${scene.older}`, `${scene.path}:v1`]
+    for (const client of ['Docker', 'Podman', 'crane', 'containerd', 'Kubernetes']) {
+      await page.getByRole('button', { name: client, exact: true }).click()
+      const text = await page.locator('main pre code').innerText()
+      const isInOrder = client === 'Kubernetes' || text.indexOf(pinned) < text.indexOf(tagged)
+      expect(text.includes(pinned) && isInOrder && /login|docker-registry/.test(text), text)
+    }
     await context.close()
   })
 }

@@ -103,6 +103,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Repository', path: `/ui/r/${repo}` },
     { name: 'Repository history', path: `/ui/r/${repo}?view=history` },
     { name: 'Many tags', path: `/ui/r/${instead ?? `${org}/payments/many`}` },
+    { name: 'Pull commands', path: `/ui/r/${repo}?view=pull` },
     { name: 'Readme', path: `/ui/r/${repo}?view=readme` },
     { name: 'Repository settings', path: `/ui/r/${repo}?view=settings` },
     { name: 'Group settings', path: `/ui/g/${org}/payments/~/settings` },

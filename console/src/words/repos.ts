@@ -6,7 +6,7 @@ export const repoWords = {
     tags: 'Tags',
     history: 'Tag history',
     readme: 'Readme',
-    pull: 'Pull command',
+    pull: 'Pull',
     promises: 'Retention',
     pulls: 'Cooldown policies',
     gates: 'Admission policies',

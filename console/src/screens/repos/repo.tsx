@@ -11,13 +11,14 @@ import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
-import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
+import { Badge, Copy, Digest, Time } from '../../ui/text.tsx'
 import { repoWords } from '../../words/repos.ts'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
+import { Pull } from './pull.tsx'
 import { Readme } from './readme.tsx'
 import { RepoFrame } from './repo-frame.tsx'
 import { RepoSettings } from './settings.tsx'
@@ -54,7 +55,7 @@ export function ReadmeScreen({ names }: Props) {
 export function PullScreen({ names }: Props) {
   return (
     <RepoFrame names={names} view="pull">
-      {() => <Code text={`docker pull ${me.host}/${names.join('/')}`} label={words.copyCommand} />}
+      {({ item }) => <Pull names={names} repo={item} />}
     </RepoFrame>
   )
 }
