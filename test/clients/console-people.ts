@@ -3,18 +3,44 @@
 import type { Page } from 'playwright-core'
 import { indexNames } from '#domains/search/index-names.job.ts'
 import { runJob } from '../support/background-jobs.ts'
-import { audit, expect, settled } from '../support/chromium.ts'
+import { audit, expect, type Opened, settled } from '../support/chromium.ts'
 import { seedLibraries } from '../support/libraries.ts'
+import { roleUids } from '../support/pinfold.ts'
 import type { Kit } from './console-changes.ts'
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click()
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
-export async function checkPeople(kit: Kit): Promise<void> {
+export async function checkPeople(kit: Kit, asViewer: () => Promise<Opened>): Promise<void> {
+  await checkNoAccess(kit, asViewer)
   await checkRoles(kit)
   await checkSecrets(kit)
   await checkAdvisories(kit)
   await checkChoices(kit)
+}
+
+async function checkNoAccess({ check, scene, goTo }: Kit, asViewer: () => Promise<Opened>): Promise<void> {
+  const { operator, seed } = scene.pinfold
+  await check('7: a member sees whom to ask for access, and nothing of other organizations', async () => {
+    const owner = await seed.person({ name: 'Ada Lovelace', email: 'ada@acme.example' })
+    await operator.post(`/iam/v2/roleBindings/${scene.org.uid}`, { identityUid: owner.uid, roleUid: roleUids.owner })
+    const other = await seed.group('', { name: 'initech' })
+    const hidden = await seed.repo(other.uid, { name: 'app' })
+    const { context, page } = await asViewer()
+    for (const path of ['g/acme.example/secret', 'r/acme.example/secret/app', 'r/acme.example/app/~/tags/stable']) {
+      await goTo(page, `/ui/${path}`)
+      await page.getByText('Ada Lovelace (ada@acme.example)').waitFor()
+      await page.getByRole('button', { name: 'Copy a request for access' }).waitFor()
+    }
+    await audit(page)
+    const texts: string[] = []
+    for (const path of [`initech/${hidden.name}`, 'initech/nothing', 'nobody/app']) {
+      await goTo(page, `/ui/r/${path}`)
+      texts.push(await page.locator('.empty').innerText())
+    }
+    expect(new Set(texts).size === 1 && texts[0]!.startsWith('This address has no page.'), texts)
+    await context.close()
+  })
 }
 
 async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void> {

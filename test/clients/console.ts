@@ -534,7 +534,7 @@ await checkRecipes({ check, scene, asOperator, goTo })
 
 await checkEvents({ check, scene, asOperator, goTo })
 
-await checkPeople({ check, scene, asOperator, goTo })
+await checkPeople({ check, scene, asOperator, goTo }, asViewer)
 
 await checkTags({ check, scene, asOperator, goTo })
 

@@ -27,6 +27,17 @@ export class Refusal extends Error {
   }
 }
 
+/** Group or repository of an address that is missing, or that the user cannot see. */
+export class MissingPath extends Refusal {
+  override name = 'MissingPath'
+  readonly names: readonly string[]
+
+  constructor(names: readonly string[]) {
+    super(404, '')
+    this.names = names
+  }
+}
+
 type Detail = {
   reason?: string
   metadata?: { requestId?: string }

@@ -1,5 +1,5 @@
 // Conversion between names in addresses and uids. Each level of the path is one request, and answers are cached.
-import { ask, Refusal } from './api.ts'
+import { ask, MissingPath, Refusal } from './api.ts'
 import { readPage } from './list.ts'
 import type { Group, Identity, Repo } from './types.ts'
 
@@ -33,7 +33,7 @@ export async function findGroup(names: readonly string[]): Promise<WithPath<Grou
   const groups: Group[] = []
   for (const [i, name] of names.entries()) {
     const group = await childGroup(groups[i - 1]?.uid ?? '', name)
-    if (!group) throw new Refusal(404, '')
+    if (!group) throw new MissingPath(names)
     groups.push(group)
   }
   return { names, groups, item: groups.at(-1)! }
@@ -55,13 +55,15 @@ export async function findRepo(names: readonly string[]): Promise<WithPath<Repo>
   const uid = uidIn(last)
   if (uid !== undefined) {
     const item = await repoOf(uid)
-    if (!item) throw new Refusal(404, '')
+    if (!item) throw new MissingPath(names)
     return { names, groups: [], item }
   }
-  const { groups, item: group } = await findGroup(names.slice(0, -1))
+  const { groups, item: group } = await findGroup(names.slice(0, -1)).catch((error: unknown) => {
+    throw error instanceof MissingPath ? new MissingPath(names) : error
+  })
   const query = { 'uidp.childrenOf': group.uid, name: last }
   const { items } = await readPage<Repo>('/registry/v2/repos', 'repos', { size: 1, query })
-  if (!items[0]) throw new Refusal(404, '')
+  if (!items[0]) throw new MissingPath(names)
   return { names, groups, item: items[0] }
 }
 

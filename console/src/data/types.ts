@@ -7,7 +7,7 @@ import type {
   SubscriptionSettingsJson,
 } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import type { RefusalJson } from '#gen/pinfold/control/events/v1/refusals_pb.ts'
-import type { AccessExplanationJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
+import type { AccessExplanationJson, GrantorJson } from '#gen/pinfold/control/iam/v1/access_pb.ts'
 import type { AccessRequestJson } from '#gen/pinfold/control/iam/v1/access_requests_pb.ts'
 import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
 import type { EmailDomainJson } from '#gen/pinfold/control/iam/v1/email_domains_pb.ts'
@@ -97,6 +97,7 @@ export type VulnerableImage = Full<VulnerableImageJson>
 export type VulnerableImages = Full<ListVulnerableImagesResponseJson>
 export type Gap = Findings['gaps'][number]
 export type AccessRequest = Full<AccessRequestJson>
+export type Grantor = Full<GrantorJson>
 export type ClaimChecks = Full<ClaimChecksJson>
 export type Invite = Full<GroupInviteJson>
 export type Provider = Full<IdentityProviderJson>

@@ -1,12 +1,13 @@
 // States that every screen can have: loading, error, empty, incomplete.
 import type { ComponentChildren } from 'preact'
 import { here } from '../app/route.ts'
-import { Refusal } from '../data/api.ts'
+import { ask, MissingPath, Refusal } from '../data/api.ts'
 import type { Paged } from '../data/list.ts'
+import type { Grantor } from '../data/types.ts'
 import { words } from '../words.ts'
 import { Icon, type IconName } from './icon.tsx'
-import type { Loaded } from './load.ts'
-import { Code } from './text.tsx'
+import { type Loaded, useLoad } from './load.ts'
+import { Code, Copy } from './text.tsx'
 
 /** Shows the loaded data, the loading state or the error. */
 export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
@@ -28,6 +29,7 @@ export function Waiting() {
 
 /** Error message with the next step. */
 export function Problem({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
+  if (error instanceof MissingPath) return <NoAccess names={error.names} />
   const { title, text, requestId, isSignedOut, isStale } = explain(error)
   const { pathname, search } = here()
   const back = `/ui/signin?${new URLSearchParams({ return: pathname + search, ...(isStale && { fresh: 'true' }) })}`
@@ -122,5 +124,36 @@ export function Note({ children, kind = '', action }: NoteProps) {
       <div>{children}</div>
       {action}
     </div>
+  )
+}
+
+/**
+ * Answer for an address that the user cannot see, or that does not exist. Members of its organization see whom to ask for access.
+ * Others see the text of a page that does not exist.
+ */
+function NoAccess({ names }: { names: readonly string[] }) {
+  const [organization = ''] = names
+  const read = useLoad(`grantors ${organization}`, (signal) =>
+    ask<{ grantors: Grantor[] }>('GET', '/control/v1/grantors:lookup', { query: { organization }, signal }).catch(
+      () => ({
+        grantors: [],
+      }),
+    ),
+  )
+  if (read.data === undefined) return <Waiting />
+  const { grantors } = read.data
+  if (grantors.length === 0) return <Empty>{words.pageNotFoundText}</Empty>
+  const message = words.accessMessage(names.join('/'), location.href)
+  return (
+    <Empty
+      action={
+        <Copy text={message} label={words.copyAccessMessage}>
+          {words.copyAccessMessage}
+        </Copy>
+      }
+    >
+      {words.noAccessTo(names.join('/'))} {words.askForAccess(organization)}{' '}
+      <bdi>{grantors.map(({ name, email }) => (name && email ? `${name} (${email})` : name || email)).join(', ')}</bdi>
+    </Empty>
   )
 }

@@ -75,5 +75,10 @@ export const frame = {
   minutesLeft: (minutes: number) => `${minutes} min left`,
   reference: 'API reference',
   pageNotFound: 'Page not found',
+  noAccessTo: (path: string) =>
+    `There is nothing at ${path} that you can see. It does not exist, or you do not have access to it.`,
+  askForAccess: (organization: string) => `These people can grant access in ${organization}:`,
+  copyAccessMessage: 'Copy a request for access',
+  accessMessage: (path: string, url: string) => `Please give me access to ${path} in Pinfold: ${url}`,
   pageNotFoundText: 'This address has no page. Check the address, or search for a repository, a tag or a digest.',
 }

@@ -17,7 +17,140 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/iam/v1/access.proto.
  */
 export const file_pinfold_control_iam_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("CiNwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2FjY2Vzcy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSKCAQoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBEhkKDGlkZW50aXR5X3VpZBgCIAEoCUID4EECEjkKCmNhcGFiaWxpdHkYAyABKA4yIC5waW5mb2xkLmNhcGFiaWxpdGllcy5DYXBhYmlsaXR5QgPgQQIitQIKEUFjY2Vzc0V4cGxhbmF0aW9uEhQKB2FsbG93ZWQYASABKAhCA+BBAxI/CghiaW5kaW5ncxgCIAMoCzIoLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkQmluZGluZ0ID4EEDEkUKEHN1ZmZpY2llbnRfcm9sZXMYAyADKAsyJi5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLlN1ZmZpY2llbnRSb2xlQgPgQQMSPAoIZ3JhbnRvcnMYBCADKAsyJS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc0dyYW50b3JCA+BBAxJECgtncm91cF9yb2xlcxgFIAMoCzIqLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkR3JvdXBSb2xlQgPgQQMi4QIKEEV4cGxhaW5lZEJpbmRpbmcSEAoDdWlkGAEgASgJQgPgQQMSFgoJZ3JvdXBfdWlkGAIgASgJQgPgQQMSFwoKZ3JvdXBfbmFtZRgDIAEoCUID4EEDEhUKCHJvbGVfdWlkGAQgASgJQgPgQQMSFgoJcm9sZV9uYW1lGAUgASgJQgPgQQMSFgoJaW5oZXJpdGVkGAYgASgIQgPgQQMSRAoGZWZmZWN0GAcgASgOMi8ucGluZm9sZC5jb250cm9sLmlhbS52MS5FeHBsYWluZWRCaW5kaW5nLkVmZmVjdEID4EEDIn0KBkVmZmVjdBIWChJFRkZFQ1RfVU5TUEVDSUZJRUQQABIRCg1FRkZFQ1RfR1JBTlRTEAESGAoURUZGRUNUX1JPTEVfTEFDS1NfSVQQAhIXChNFRkZFQ1RfTk9UX0FDQ0VQVEVEEAMSFQoRRUZGRUNUX0FCT1ZFX0hPTUUQBCKwAgoSRXhwbGFpbmVkR3JvdXBSb2xlEh4KEWV4dGVybmFsX2dyb3VwX2lkGAEgASgJQgPgQQMSIgoVaWRlbnRpdHlfcHJvdmlkZXJfdWlkGAIgASgJQgPgQQMSGAoLcHJvdmlzaW9uZWQYAyABKAhCA+BBAxIWCglncm91cF91aWQYBCABKAlCA+BBAxIXCgpncm91cF9uYW1lGAUgASgJQgPgQQMSFQoIcm9sZV91aWQYBiABKAlCA+BBAxIWCglyb2xlX25hbWUYByABKAlCA+BBAxIWCglpbmhlcml0ZWQYCCABKAhCA+BBAxJECgZlZmZlY3QYCSABKA4yLy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5lZEJpbmRpbmcuRWZmZWN0QgPgQQMiVAoOU3VmZmljaWVudFJvbGUSEAoDdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEh0KEGNhcGFiaWxpdHlfY291bnQYAyABKAVCA+BBAyJtCg1BY2Nlc3NHcmFudG9yEhkKDGlkZW50aXR5X3VpZBgBIAEoCUID4EEDEhEKBG5hbWUYAiABKAlCA+BBAxIWCglncm91cF91aWQYAyABKAlCA+BBAxIWCglyb2xlX25hbWUYBCABKAlCA+BBAzK9AQoNQWNjZXNzU2VydmljZRKrAQoNRXhwbGFpbkFjY2VzcxIsLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbkFjY2Vzc1JlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkFjY2Vzc0V4cGxhbmF0aW9uIkGKtRgGEgQKApMDmrUYCBgBIAAoATAAgtPkkwIlEiMvY29udHJvbC92MS9hY2Nlc3Mve3VpZD0qKn06ZXhwbGFpbmIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities]);
+  fileDesc("CiNwaW5mb2xkL2NvbnRyb2wvaWFtL3YxL2FjY2Vzcy5wcm90bxIWcGluZm9sZC5jb250cm9sLmlhbS52MSIyChVMb29rdXBHcmFudG9yc1JlcXVlc3QSGQoMb3JnYW5pemF0aW9uGAEgASgJQgPgQQIiSwoWTG9va3VwR3JhbnRvcnNSZXNwb25zZRIxCghncmFudG9ycxgBIAMoCzIfLnBpbmZvbGQuY29udHJvbC5pYW0udjEuR3JhbnRvciJICgdHcmFudG9yEhEKBG5hbWUYASABKAlCA+BBAxISCgVlbWFpbBgCIAEoCUID4EEDEhYKCXJvbGVfbmFtZRgDIAEoCUID4EEDIoIBChRFeHBsYWluQWNjZXNzUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAESGQoMaWRlbnRpdHlfdWlkGAIgASgJQgPgQQISOQoKY2FwYWJpbGl0eRgDIAEoDjIgLnBpbmZvbGQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHlCA+BBAiK1AgoRQWNjZXNzRXhwbGFuYXRpb24SFAoHYWxsb3dlZBgBIAEoCEID4EEDEj8KCGJpbmRpbmdzGAIgAygLMigucGluZm9sZC5jb250cm9sLmlhbS52MS5FeHBsYWluZWRCaW5kaW5nQgPgQQMSRQoQc3VmZmljaWVudF9yb2xlcxgDIAMoCzImLnBpbmZvbGQuY29udHJvbC5pYW0udjEuU3VmZmljaWVudFJvbGVCA+BBAxI8CghncmFudG9ycxgEIAMoCzIlLnBpbmZvbGQuY29udHJvbC5pYW0udjEuQWNjZXNzR3JhbnRvckID4EEDEkQKC2dyb3VwX3JvbGVzGAUgAygLMioucGluZm9sZC5jb250cm9sLmlhbS52MS5FeHBsYWluZWRHcm91cFJvbGVCA+BBAyLhAgoQRXhwbGFpbmVkQmluZGluZxIQCgN1aWQYASABKAlCA+BBAxIWCglncm91cF91aWQYAiABKAlCA+BBAxIXCgpncm91cF9uYW1lGAMgASgJQgPgQQMSFQoIcm9sZV91aWQYBCABKAlCA+BBAxIWCglyb2xlX25hbWUYBSABKAlCA+BBAxIWCglpbmhlcml0ZWQYBiABKAhCA+BBAxJECgZlZmZlY3QYByABKA4yLy5waW5mb2xkLmNvbnRyb2wuaWFtLnYxLkV4cGxhaW5lZEJpbmRpbmcuRWZmZWN0QgPgQQMifQoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEhEKDUVGRkVDVF9HUkFOVFMQARIYChRFRkZFQ1RfUk9MRV9MQUNLU19JVBACEhcKE0VGRkVDVF9OT1RfQUNDRVBURUQQAxIVChFFRkZFQ1RfQUJPVkVfSE9NRRAEIrACChJFeHBsYWluZWRHcm91cFJvbGUSHgoRZXh0ZXJuYWxfZ3JvdXBfaWQYASABKAlCA+BBAxIiChVpZGVudGl0eV9wcm92aWRlcl91aWQYAiABKAlCA+BBAxIYCgtwcm92aXNpb25lZBgDIAEoCEID4EEDEhYKCWdyb3VwX3VpZBgEIAEoCUID4EEDEhcKCmdyb3VwX25hbWUYBSABKAlCA+BBAxIVCghyb2xlX3VpZBgGIAEoCUID4EEDEhYKCXJvbGVfbmFtZRgHIAEoCUID4EEDEhYKCWluaGVyaXRlZBgIIAEoCEID4EEDEkQKBmVmZmVjdBgJIAEoDjIvLnBpbmZvbGQuY29udHJvbC5pYW0udjEuRXhwbGFpbmVkQmluZGluZy5FZmZlY3RCA+BBAyJUCg5TdWZmaWNpZW50Um9sZRIQCgN1aWQYASABKAlCA+BBAxIRCgRuYW1lGAIgASgJQgPgQQMSHQoQY2FwYWJpbGl0eV9jb3VudBgDIAEoBUID4EEDIm0KDUFjY2Vzc0dyYW50b3ISGQoMaWRlbnRpdHlfdWlkGAEgASgJQgPgQQMSEQoEbmFtZRgCIAEoCUID4EEDEhYKCWdyb3VwX3VpZBgDIAEoCUID4EEDEhYKCXJvbGVfbmFtZRgEIAEoCUID4EEDMugCCg1BY2Nlc3NTZXJ2aWNlEqsBCg1FeHBsYWluQWNjZXNzEiwucGluZm9sZC5jb250cm9sLmlhbS52MS5FeHBsYWluQWNjZXNzUmVxdWVzdBopLnBpbmZvbGQuY29udHJvbC5pYW0udjEuQWNjZXNzRXhwbGFuYXRpb24iQYq1GAYSBAoCkwOatRgIGAEgACgBMACC0+STAiUSIy9jb250cm9sL3YxL2FjY2Vzcy97dWlkPSoqfTpleHBsYWluEqgBCg5Mb29rdXBHcmFudG9ycxItLnBpbmZvbGQuY29udHJvbC5pYW0udjEuTG9va3VwR3JhbnRvcnNSZXF1ZXN0Gi4ucGluZm9sZC5jb250cm9sLmlhbS52MS5Mb29rdXBHcmFudG9yc1Jlc3BvbnNlIjeKtRgEEgIQAZq1GAgYASAAKAEwAILT5JMCHRIbL2NvbnRyb2wvdjEvZ3JhbnRvcnM6bG9va3VwYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_pinfold_annotations_annotations, file_pinfold_capabilities_capabilities]);
+
+/**
+ * Request to look up people who can grant roles.
+ *
+ * @generated from message pinfold.control.iam.v1.LookupGrantorsRequest
+ */
+export type LookupGrantorsRequest = Message<"pinfold.control.iam.v1.LookupGrantorsRequest"> & {
+  /**
+   * The name of the organization.
+   *
+   * @generated from field: string organization = 1;
+   */
+  organization: string;
+};
+
+/**
+ * Request to look up people who can grant roles.
+ *
+ * @generated from message pinfold.control.iam.v1.LookupGrantorsRequest
+ */
+export type LookupGrantorsRequestJson = {
+  /**
+   * The name of the organization.
+   *
+   * @generated from field: string organization = 1;
+   */
+  organization?: string;
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.LookupGrantorsRequest.
+ * Use `create(LookupGrantorsRequestSchema)` to create a new message.
+ */
+export const LookupGrantorsRequestSchema: GenMessage<LookupGrantorsRequest, {jsonType: LookupGrantorsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_access, 0);
+
+/**
+ * People who can grant roles in an organization.
+ *
+ * @generated from message pinfold.control.iam.v1.LookupGrantorsResponse
+ */
+export type LookupGrantorsResponse = Message<"pinfold.control.iam.v1.LookupGrantorsResponse"> & {
+  /**
+   * The people, 10 at most.
+   *
+   * @generated from field: repeated pinfold.control.iam.v1.Grantor grantors = 1;
+   */
+  grantors: Grantor[];
+};
+
+/**
+ * People who can grant roles in an organization.
+ *
+ * @generated from message pinfold.control.iam.v1.LookupGrantorsResponse
+ */
+export type LookupGrantorsResponseJson = {
+  /**
+   * The people, 10 at most.
+   *
+   * @generated from field: repeated pinfold.control.iam.v1.Grantor grantors = 1;
+   */
+  grantors?: GrantorJson[];
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.LookupGrantorsResponse.
+ * Use `create(LookupGrantorsResponseSchema)` to create a new message.
+ */
+export const LookupGrantorsResponseSchema: GenMessage<LookupGrantorsResponse, {jsonType: LookupGrantorsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_access, 1);
+
+/**
+ * Person who can grant roles.
+ *
+ * @generated from message pinfold.control.iam.v1.Grantor
+ */
+export type Grantor = Message<"pinfold.control.iam.v1.Grantor"> & {
+  /**
+   * Name of the person. Empty if the sign-in provider sends none.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Verified email address of the person. Can be empty.
+   *
+   * @generated from field: string email = 2;
+   */
+  email: string;
+
+  /**
+   * Name of the role that allows it.
+   *
+   * @generated from field: string role_name = 3;
+   */
+  roleName: string;
+};
+
+/**
+ * Person who can grant roles.
+ *
+ * @generated from message pinfold.control.iam.v1.Grantor
+ */
+export type GrantorJson = {
+  /**
+   * Name of the person. Empty if the sign-in provider sends none.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Verified email address of the person. Can be empty.
+   *
+   * @generated from field: string email = 2;
+   */
+  email?: string;
+
+  /**
+   * Name of the role that allows it.
+   *
+   * @generated from field: string role_name = 3;
+   */
+  roleName?: string;
+};
+
+/**
+ * Describes the message pinfold.control.iam.v1.Grantor.
+ * Use `create(GrantorSchema)` to create a new message.
+ */
+export const GrantorSchema: GenMessage<Grantor, {jsonType: GrantorJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_iam_v1_access, 2);
 
 /**
  * Request to explain the access of an identity: identity, resource and capability.
@@ -80,7 +213,7 @@ export type ExplainAccessRequestJson = {
  * Use `create(ExplainAccessRequestSchema)` to create a new message.
  */
 export const ExplainAccessRequestSchema: GenMessage<ExplainAccessRequest, {jsonType: ExplainAccessRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 0);
+  messageDesc(file_pinfold_control_iam_v1_access, 3);
 
 /**
  * Explanation: shows if an identity holds a capability on a resource, and why.
@@ -183,7 +316,7 @@ export type AccessExplanationJson = {
  * Use `create(AccessExplanationSchema)` to create a new message.
  */
 export const AccessExplanationSchema: GenMessage<AccessExplanation, {jsonType: AccessExplanationJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 1);
+  messageDesc(file_pinfold_control_iam_v1_access, 4);
 
 /**
  * Role binding and its effect on the requested capability.
@@ -302,7 +435,7 @@ export type ExplainedBindingJson = {
  * Use `create(ExplainedBindingSchema)` to create a new message.
  */
 export const ExplainedBindingSchema: GenMessage<ExplainedBinding, {jsonType: ExplainedBindingJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 2);
+  messageDesc(file_pinfold_control_iam_v1_access, 5);
 
 /**
  * Effect of a role binding on the capability.
@@ -364,7 +497,7 @@ export type ExplainedBinding_EffectJson = "EFFECT_UNSPECIFIED" | "EFFECT_GRANTS"
  * Describes the enum pinfold.control.iam.v1.ExplainedBinding.Effect.
  */
 export const ExplainedBinding_EffectSchema: GenEnum<ExplainedBinding_Effect, ExplainedBinding_EffectJson> = /*@__PURE__*/
-  enumDesc(file_pinfold_control_iam_v1_access, 2, 0);
+  enumDesc(file_pinfold_control_iam_v1_access, 5, 0);
 
 /**
  * Role from an external group, by a group mapping of the identity provider, and its effect on the requested capability.
@@ -515,7 +648,7 @@ export type ExplainedGroupRoleJson = {
  * Use `create(ExplainedGroupRoleSchema)` to create a new message.
  */
 export const ExplainedGroupRoleSchema: GenMessage<ExplainedGroupRole, {jsonType: ExplainedGroupRoleJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 3);
+  messageDesc(file_pinfold_control_iam_v1_access, 6);
 
 /**
  * Role with the requested capability.
@@ -578,7 +711,7 @@ export type SufficientRoleJson = {
  * Use `create(SufficientRoleSchema)` to create a new message.
  */
 export const SufficientRoleSchema: GenMessage<SufficientRole, {jsonType: SufficientRoleJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 4);
+  messageDesc(file_pinfold_control_iam_v1_access, 7);
 
 /**
  * Identity that can grant the capability to others.
@@ -655,7 +788,7 @@ export type AccessGrantorJson = {
  * Use `create(AccessGrantorSchema)` to create a new message.
  */
 export const AccessGrantorSchema: GenMessage<AccessGrantor, {jsonType: AccessGrantorJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_iam_v1_access, 5);
+  messageDesc(file_pinfold_control_iam_v1_access, 8);
 
 /**
  * Explanations of access from role bindings and from external groups.
@@ -676,6 +809,18 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof ExplainAccessRequestSchema;
     output: typeof AccessExplanationSchema;
+  },
+  /**
+   * Returns people who can grant roles in an organization, so that its members know whom to ask for access. Every caller
+   * with a role in the organization or below it can see them. The answer is empty for other callers, and if there is no
+   * such organization.
+   *
+   * @generated from rpc pinfold.control.iam.v1.AccessService.LookupGrantors
+   */
+  lookupGrantors: {
+    methodKind: "unary";
+    input: typeof LookupGrantorsRequestSchema;
+    output: typeof LookupGrantorsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_iam_v1_access, 0);
