@@ -20,10 +20,10 @@ export async function checkCreation({ check, scene, asOperator, goTo }: Kit): Pr
     await create(page, 'Create organization', 'Create organization', 'globex')
     await page.getByRole('link', { name: 'Repositories', exact: true }).first().click()
     await create(page, 'New folder', 'Create folder', 'team')
-    await create(page, 'New repository', 'Create repository', 'app')
+    await create(page, 'New repository', 'Create repository', 'intranet')
     await page.getByText(/^There are no tags yet/).waitFor()
-    const { body } = await operator.get('/registry/v2/repos?name=app')
-    expect(body.repos.length === 1 && page.url().endsWith('/ui/r/globex/team/app'), page.url())
+    const { body } = await operator.get('/registry/v2/repos?name=intranet')
+    expect(body.repos.length === 1 && page.url().endsWith('/ui/r/globex/team/intranet'), page.url())
     await context.close()
   })
 

@@ -5,9 +5,9 @@ const places = {
   newOrganization: 'Create organization',
   newFolder: 'New folder',
   newRepository: 'New repository',
-  createFolder: 'Create folder',
+  submitFolder: 'Create folder',
   createRepository: 'Create repository',
-  organizationHint:
+  orgNameHint:
     'The first part of the path of each image, such as acme in acme/app. Lowercase letters, digits and “._-”.',
   folderHint: 'A part of the path of images, such as team in acme/team/app. Lowercase letters, digits and “._-”.',
   repositoryHint: 'The last part of the path of its images, such as app in acme/app. It cannot be changed later.',

@@ -19,12 +19,12 @@ const texts: Record<Kind, { button: string; submit: string; hint: string; path: 
   organization: {
     button: creationWords.newOrganization,
     submit: creationWords.newOrganization,
-    hint: creationWords.organizationHint,
+    hint: creationWords.orgNameHint,
     path: '/iam/v2/groups',
   },
   folder: {
     button: creationWords.newFolder,
-    submit: creationWords.createFolder,
+    submit: creationWords.submitFolder,
     hint: creationWords.folderHint,
     path: '/iam/v2/groups',
   },
