@@ -112,6 +112,18 @@ export const changes: readonly Change[] = [
       ...(records && { records: records.map(({ actorName, ...record }: { actorName: string }) => record) }),
     }),
   },
+  {
+    why: 'a record of the tag history has the reason of a restore, which is empty for other changes',
+    about: (question, section) => section === 'history' && /tagHistory/.test(question),
+    without: ({ records, ...answer }) => ({
+      ...answer,
+      ...(records && {
+        records: records.map(({ restoreReason, ...record }: { restoreReason?: string }) =>
+          restoreReason ? { restoreReason, ...record } : record,
+        ),
+      }),
+    }),
+  },
 ]
 
 type RoleList = { items: readonly string[]; totalCount: string; pages: number }
