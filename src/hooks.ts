@@ -3,9 +3,10 @@
 
 import type { AdvisoryHooks } from './domains/advisories/hooks.ts'
 import type { IamHooks } from './domains/iam/hooks.ts'
+import type { OutboxHooks } from './domains/outbox/hooks.ts'
 import type { RegistryHooks } from './domains/registry/hooks.ts'
 
-type Declared = IamHooks & RegistryHooks & AdvisoryHooks
+type Declared = OutboxHooks & IamHooks & RegistryHooks & AdvisoryHooks
 
 /** Hooks that a domain implements. */
 export type DomainHooks = Partial<Declared>
@@ -18,6 +19,7 @@ export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
   const of = <K extends keyof Declared>(name: K): Declared[K][] =>
     implemented.map((hooks) => hooks[name]).filter((hook): hook is Declared[K] => hook !== undefined)
   return {
+    resourceNames: of('resourceNames'),
     organizationCreated: of('organizationCreated'),
     groupDeleting: of('groupDeleting'),
     identityDeleting: of('identityDeleting'),

@@ -65,6 +65,7 @@ const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   webhooks: async () => (await import('./events/events.ts')).subscriptions,
   'events listen': async () => (await import('./events/events-listen.ts')).eventsListen,
   'audit list': async () => (await import('./events/audit.ts')).auditList,
+  'audit export': async () => (await import('./events/audit.ts')).auditExport,
   'audit refusals': async () => (await import('./events/events.ts')).refusals,
   'advisories import': async () => (await import('./imports/import-advisories.ts')).importAdvisories,
   'libraries import': async () => (await import('./imports/import-libraries.ts')).importLibraries,

@@ -273,6 +273,7 @@ export const summaries = {
   'events listen': 'Print events as they happen, or forward them to a local URL',
   audit: 'Audit log and refused requests',
   'audit list': 'List changes in a scope, with who made them, newest first',
+  'audit export': 'Print changes in a scope as CSV or JSON lines',
   'audit refusals': 'List requests that the registry refused in a scope, and why, newest first',
 
   advisories: 'Your own security advisories',

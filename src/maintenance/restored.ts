@@ -77,6 +77,8 @@ function entryOf(restored: Restored, { actor, now, userAgent, requestId }: Cause
     requestId,
     bodyType: 'google.protobuf.Struct',
     body: JSON.stringify(restored),
+    names: '',
+    former: '',
     createTime: now,
   }
 }

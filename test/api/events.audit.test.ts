@@ -34,7 +34,7 @@ test('records an access change with actor, change, time and origin', async () =>
   const folder = ok(await client.call('POST', `/iam/v2/groups/${org}`, { name: 'team' }, headers))
 
   const [entry] = (await list(client, 'page_size=1')).auditEntries
-  const { uid, body, ...others } = entry
+  const { uid, body, sentence, sentenceParts, ...others } = entry
   assert.match(uid, new RegExp(`^${folder.uid}/[0-9a-f]{16}$`))
   assert.deepEqual(JSON.parse(body), snake({ ...folder }))
   assert.deepEqual(others, {
@@ -47,8 +47,12 @@ test('records an access change with actor, change, time and origin', async () =>
     userAgent: 'tool/1.0',
     requestId: 'req-12345678',
     bodyType: 'pinfold.platform.iam.v2.Group',
+    former: '',
+    actorKind: 'SERVICE_ACCOUNT',
     createTime: folder.createTime,
   })
+  assert.match(sentence, /^identity-\d+ created group-0\/team$/)
+  assert.equal(sentenceParts.length, 3)
   assert.deepEqual(ok(await client.get(`${path}/${uid}`)), entry)
 
   await client.call('DELETE', `/iam/v2/groups/${folder.uid}`, undefined, { 'user-agent': 'x'.repeat(300) })

@@ -15,8 +15,8 @@ test('audit list shows changes with their author, and filters by scope, author o
   const shown = await audit('--in', 'acme')
   assert.deepEqual([shown.code, shown.stderr], [0, ''])
   const [head = '', first = ''] = shown.stdout.split('\n')
-  assert.match(head, /^TIME +TYPE +RESOURCE +IN +BY +ADDRESS$/)
-  assert.match(first, /^2\S+Z +dev\.pinfold\.api\.iam\.group\.created\.v1 +\S+ +acme\/team +operator +127\.0\.0\.1$/)
+  assert.match(head, /^TIME +CHANGE +ADDRESS$/)
+  assert.match(first, /^2\S+Z +The operator created acme\/team +127\.0\.0\.1$/)
 
   const items = async (...args: string[]) => {
     const { code, stdout, stderr } = await audit(...args, '-o', 'json')
@@ -34,6 +34,18 @@ test('audit list shows changes with their author, and filters by scope, author o
   assert.equal((await items('--in', 'acme', '--since', newest!.createTime))[0]!.subject, newest!.subject)
   assert.deepEqual(await items('--type', 'dev.pinfold.api.iam.group.deleted.v1'), [])
   assert.equal((await items('--limit', '1')).length, 1)
+
+  const csv = await run(['audit', 'export', '--in', 'acme', '--since', '2020-01-01'], { env })
+  assert.deepEqual([csv.code, csv.stderr], [0, ''])
+  assert.match(
+    csv.stdout,
+    /^time,actor,action,sentence,.*\r\n2\S+Z,The operator,[^,]+,The operator created acme\/team,/,
+  )
+  const lines = (await run(['audit', 'export', '--in', 'acme', '--format', 'jsonl'], { env })).stdout.trimEnd()
+  assert.deepEqual(
+    lines.split('\n').map((line) => JSON.parse(line).sentence),
+    ['The operator created acme/team', 'The operator created acme'],
+  )
 })
 
 test('audit list refuses an invalid time and an unknown author', async () => {

@@ -118,7 +118,7 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await page.locator('h1').focus()
     await use(page, main.getByRole('link', { name: 'Audit log', exact: true }))
     await goTo(page, `/ui/g/${scene.orgName}/~/audit?type=${encodeURIComponent(bindingMade)}`)
-    const made = rowOf(page, bindingMade)
+    const made = page.locator('.log details').filter({ hasText: ' the role ' })
     await made.first().waitFor()
     const { body } = await scene.pinfold.operator.get(
       `/events/v2/audit?uidp.descendantsOf=${scene.org.uid}&type=${encodeURIComponent(bindingMade)}`,

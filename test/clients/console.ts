@@ -33,6 +33,7 @@ import { checkChanges } from './console-changes.ts'
 import { checkCreation } from './console-creation.ts'
 import { checkJobs } from './console-jobs.ts'
 import { checkEvents, checkLists } from './console-lists.ts'
+import { checkOversight } from './console-oversight.ts'
 import { checkPalette } from './console-palette.ts'
 import { checkPeople } from './console-people.ts'
 import { checkPins } from './console-pins.ts'
@@ -531,6 +532,8 @@ await checkSigners({ check, scene, asOperator, goTo }, asViewer)
 await checkJobs({ check, scene, asOperator, goTo })
 
 await checkRecipes({ check, scene, asOperator, goTo })
+
+await checkOversight({ check, scene, asOperator, goTo })
 
 await checkEvents({ check, scene, asOperator, goTo })
 

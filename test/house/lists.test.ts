@@ -36,6 +36,7 @@ const noLists: Record<string, string> = {
   'control.scanning.v1.ScannedImagesService/CompareImages': 'one comparison',
   'control.scanning.v1.GatesService/PreviewGateSeverities': 'one step of a trial, which looks at 50 images',
   'platform.libraries.v2.ArtifactsService/GetArtifactCount': 'one number for each ecosystem',
+  'control.events.v1.AuditService/GetAuditEntry': 'one entry with its sentence',
   'control.events.v1.DeliveriesService/SendTestEvent': 'one delivery with its attempts',
   'control.events.v1.DeliveriesService/GetDelivery': 'one delivery with its attempts',
   'control.events.v1.DeliveriesService/Redeliver': 'what the request has queued',

@@ -525,6 +525,11 @@ export const reads: readonly Call[] = [
   ['events.Subscriptions/List', { uidp: { childrenOf: '$org' } }],
   ['control.events.v1.AuditService/ListAuditEntries', { uidp: { childrenOf: '$org' }, pageSize: 1 }, 'audit'],
   ['control.events.v1.AuditService/GetAuditEntry', { uid: '$auditEntry' }],
+  ['control.events.v1.AuditService/ListAuditActions', {}],
+  [
+    'control.events.v1.AuditService/ExportAuditEntries',
+    { group: '$org', format: 'csv', type: 'dev.pinfold.api.iam.group.created.v1' },
+  ],
   ['control.events.v1.DeliveriesService/GetSubscriptionSettings', { uid: '$subscription' }],
   ['control.events.v1.DeliveriesService/ListDeliveries', { uid: '$subscription' }],
   ['control.events.v1.DeliveriesService/GetDelivery', { uid: '$delivery' }],

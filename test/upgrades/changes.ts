@@ -124,7 +124,21 @@ export const changes: readonly Change[] = [
       }),
     }),
   },
+  {
+    why: 'an entry of the audit log has a sentence with names',
+    about: (question) => question.includes('GET /events/v2/audit?'),
+    without: ({ auditEntries, ...answer }) => ({
+      ...answer,
+      ...(auditEntries && { auditEntries: auditEntries.map(withoutSentence) }),
+    }),
+  },
 ]
+
+type Described = { sentence: string; sentenceParts: object; actorKind: string; former: string }
+
+function withoutSentence({ sentence, sentenceParts, actorKind, former, ...entry }: Described): object {
+  return entry
+}
 
 type RoleList = { items: readonly string[]; totalCount: string; pages: number }
 

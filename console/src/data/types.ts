@@ -1,6 +1,6 @@
 // JSON types of the API messages that the console reads.
 import type { WhoAmIJson } from '#gen/pinfold/auth/v1/auth_pb.ts'
-import type { AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
+import type { AuditActionJson, AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import type {
   DeliveryJson,
   ReplayEventsResponseJson,
@@ -107,6 +107,7 @@ export type Subscription = Full<SubscriptionJson>
 export type SubscriptionSettings = Full<SubscriptionSettingsJson>
 export type Delivery = Full<DeliveryJson>
 export type Replayed = Full<ReplayEventsResponseJson>
+export type AuditAction = Full<AuditActionJson>
 export type AuditEntry = Full<AuditEntryJson>
 export type Advisory = Full<AdvisoryJson>
 export type Artifact = Full<ArtifactJson>

@@ -6,13 +6,14 @@ type Props = { children: string; label?: string; file: string; read: () => Promi
 /** Button that downloads a text as a file. An error is shown beside the button. */
 export function SaveButton({ children, label, file, read }: Props) {
   return (
-    <ActButton {...(label !== undefined && { label })} act={async () => save(file, await read())}>
+    <ActButton {...(label !== undefined && { label })} act={async () => saveFile(file, await read())}>
       {children}
     </ActButton>
   )
 }
 
-function save(file: string, text: string): void {
+/** Downloads a text as a file. */
+export function saveFile(file: string, text: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
   link.download = file

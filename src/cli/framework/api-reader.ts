@@ -67,7 +67,8 @@ export async function listPages<T>(
   }
 }
 
-function pathOf(path: string, query: Query): string {
+/** Path with a query. */
+export function pathOf(path: string, query: Query): string {
   const asked = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     for (const one of [value ?? []].flat()) if (one !== '') asked.append(name, one)

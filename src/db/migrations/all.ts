@@ -103,6 +103,7 @@ import { migration as listEcosystems } from './0154-expand-list-ecosystems.ts'
 import { migration as search } from './0156-expand-search.ts'
 import { migration as searchFilled } from './0157-backfill-search.ts'
 import { migration as tagRestores } from './0160-expand-tag-restores.ts'
+import { migration as auditNames } from './0162-expand-audit-names.ts'
 
 /** In the order in which they are applied. A released one is never edited. */
 export const migrations: readonly Migration[] = [
@@ -210,4 +211,5 @@ export const migrations: readonly Migration[] = [
   search,
   searchFilled,
   tagRestores,
+  auditNames,
 ]

@@ -3,6 +3,7 @@ import type { App } from '#app.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { parentOf, top } from '#lib/uid.ts'
 import { withdrawRequests } from './access-requests/access-requests.service.ts'
+import { resourceNames } from './explanations/resource-names.store.ts'
 import { isRoleMapped } from './identity-providers/external-group-role-mappings.store.ts'
 import { isDefaultRole } from './identity-providers/identity-providers.store.ts'
 import { deleteInvitesOfGroup, isRoleOffered } from './invites/group-invites.store.ts'
@@ -14,6 +15,8 @@ import { forgetPerson } from './sessions/sign-ins.store.ts'
 import { deleteAcceptances } from './terms/terms.store.ts'
 
 export const iamHooks = (app: App): DomainHooks => ({
+  resourceNames,
+
   async organizationCreated(tx, by, uid) {
     if (!by.caller.operator) await bindOwner(tx, by, uid)
   },

@@ -1,4 +1,5 @@
 import type { Fields } from '#lib/fields.ts'
+import type { NamedKind } from './hooks.ts'
 
 /** An audited change, with its actor, time and source. An entry belongs to the group of its event and never changes. */
 export type AuditEntry = {
@@ -15,7 +16,19 @@ export type AuditEntry = {
   bodyType: string
   /** JSON of the body of the event. */
   body: string
+  /** JSON of the resource before its deletion. Empty if nothing was deleted, or if the resource has no earlier entry. */
+  former: string
+  /** JSON of the names of resources at the time of the entry (`EntryNames`). Empty for entries of earlier versions. */
+  names: string
   createTime: string
+}
+
+/** Kind and name of resources, by uid. */
+export type EntryNames = Record<string, [kind: NamedKind, name: string]>
+
+/** Names of an entry. Empty for entries of earlier versions. */
+export function parseNames(names: string): EntryNames {
+  return names === '' ? {} : (JSON.parse(names) as EntryNames)
 }
 
 export const auditEntryType = 'events.pinfold.dev/AuditEntry'

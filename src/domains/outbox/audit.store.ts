@@ -7,7 +7,7 @@ import { type AuditEntry, type AuditFilter, maxCounted } from './audit.model.ts'
 
 const columns = sql`
   t.uid, t.type, t.subject, t.actor, t.act, t.remote_address AS "remoteAddress", t.user_agent AS "userAgent",
-  t.request_id AS "requestId", t.body_type AS "bodyType", t.body, t.create_time AS "createTime"`
+  t.request_id AS "requestId", t.body_type AS "bodyType", t.body, t.names, t.former, t.create_time AS "createTime"`
 const kind = 'audit_log'
 const listing: Listing = { kind, table: 'audit_log', columns }
 
@@ -30,12 +30,21 @@ function keysOf({ actor, type, createTime }: Pick<AuditEntry, 'actor' | 'type' |
 export async function insertEntry(tx: Tx, entry: AuditEntry): Promise<void> {
   const row = await tx.get<{ id: number }>(sql`
     INSERT INTO audit_log (uid, parent_uid, type, subject, actor, act, remote_address, user_agent, request_id, body_type,
-                           body, create_time)
+                           body, names, former, create_time)
     VALUES (${entry.uid}, ${parentOf(entry.uid)}, ${entry.type}, ${entry.subject}, ${entry.actor}, ${entry.act},
             ${entry.remoteAddress}, ${entry.userAgent}, ${entry.requestId}, ${entry.bodyType}, ${entry.body},
-            ${entry.createTime})
+            ${entry.names}, ${entry.former}, ${entry.createTime})
     RETURNING id`)
   await addToLists(tx, kind, entry.uid, row!.id, keysOf(entry))
+}
+
+/** Latest entry about a resource, for the entry about its deletion. */
+export async function latestAbout(
+  reader: Reader,
+  subject: string,
+): Promise<Pick<AuditEntry, 'body' | 'names'> | undefined> {
+  return reader.get(sql`
+    SELECT body, names FROM audit_log WHERE subject = ${subject} ORDER BY create_time DESC, uid DESC LIMIT 1`)
 }
 
 export async function findEntry(reader: Reader, uid: string): Promise<AuditEntry | undefined> {

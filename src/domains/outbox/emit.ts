@@ -1,15 +1,21 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import type { EventName } from '#gen/event-names.ts'
+import { type EventName, eventTypes } from '#gen/event-names.ts'
 import type { Cause } from '#lib/cause.ts'
 import { type Resource, toDeletionResource } from '#lib/events/event-body.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import { isAudited, maxUserAgent } from './audit.model.ts'
 import { insertEntry } from './audit.store.ts'
+import { describeEntry } from './audit-names.service.ts'
 import { insertEvents, type OutboxEvent } from './outbox.store.ts'
 
 export type { EventName }
+
+/** Type of the audit entries and events with a short name. The entry of a restored backup has no event. */
+export function entryTypeOf(name: string): string {
+  return eventTypes[name as EventName] ?? name
+}
 
 export type EventInput = {
   /** Uid of the resource. */
@@ -44,7 +50,7 @@ export async function emit(
 ): Promise<void> {
   const event = newEvent(app, cause, name, input)
   await queueEvents(tx, app, event)
-  if (isAudited(name)) await audit(tx, cause, whoOf(cause, input.actor), event)
+  if (isAudited(name)) await audit(tx, { app, cause }, whoOf(cause, input.actor), event, input.resource)
 }
 
 /** Queues the event of a deletion. Subscriptions of the parent receive the event. */
@@ -99,8 +105,16 @@ function whoOf({ actor, act }: Cause, other: string | undefined): Who {
   return other === undefined ? { subject: actor, ...(act ? { act } : {}) } : { subject: other }
 }
 
-async function audit(tx: Tx, cause: Cause, who: Who, event: NewEvent): Promise<void> {
+async function audit(
+  tx: Tx,
+  { app, cause }: Pick<Work, 'app' | 'cause'>,
+  who: Who,
+  event: NewEvent,
+  { kind }: Resource,
+): Promise<void> {
   const { type, subject, group, bodyType, body } = event
+  const entry = { subject, group, actor: who.subject, body }
+  const described = await describeEntry(tx, app, entry, kind === toDeletionResource.kind)
   await insertEntry(tx, {
     uid: newUid(group),
     type,
@@ -112,6 +126,7 @@ async function audit(tx: Tx, cause: Cause, who: Who, event: NewEvent): Promise<v
     requestId: cause.requestId,
     bodyType,
     body,
+    ...described,
     createTime: cause.now,
   })
 }

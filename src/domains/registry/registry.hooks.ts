@@ -3,9 +3,17 @@ import type { DomainHooks } from '#hooks.ts'
 import { found } from '#lib/errors.ts'
 import { forgetUsage, usageOf } from './blobs/usage.service.ts'
 import { repoType } from './repos/repos.model.ts'
-import { countRepos, findRepoRow } from './repos/repos.store.ts'
+import { countRepos, findRepoRow, repoNames } from './repos/repos.store.ts'
 
 export const registryHooks = (): DomainHooks => ({
+  async resourceNames(reader, { organization, uids }) {
+    const repos = await repoNames(
+      reader,
+      uids.filter((uid) => uid.startsWith(`${organization}/`)),
+    )
+    return repos.map((repo) => ({ ...repo, kind: 'repository' }))
+  },
+
   groupDeleting: forgetUsage,
 
   async quotaUse(reader, organization) {

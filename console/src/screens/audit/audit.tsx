@@ -1,95 +1,89 @@
-// Audit log of a group. Each entry has the change, its user and the IP address.
+// Audit log of an organization or a folder: a sentence for each change, by day.
 import { paths } from '../../app/paths.ts'
-import { go } from '../../app/route.ts'
+import { go, here } from '../../app/route.ts'
+import { can } from '../../app/session.ts'
 import { readPage } from '../../data/list.ts'
 import type { AuditEntry } from '../../data/types.ts'
-import { Form } from '../../ui/form.tsx'
+import { Allowed } from '../../ui/allowed.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
-import { Breakable, Code, Time } from '../../ui/text.tsx'
+import { NoItems, Pages, pageOf } from '../../ui/table.tsx'
 import { auditWords } from '../../words/audit.ts'
-import { eventWords } from '../../words/events.ts'
-import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
+import { dayTitle } from './days.ts'
+import { Entry } from './entry.tsx'
+import { ExportMenu } from './export.tsx'
+import { Filters } from './filters.tsx'
+import { type AuditQuery, filterNames, queryOf } from './query.ts'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
-const size = 100
-const filters = ['actor', 'subject', 'type'] as const
+const size = 50
 
 export function AuditScreen({ names, query }: Props) {
-  const given = Object.fromEntries(filters.map((name) => [name, query.get(name) ?? '']))
-  const search = (values: Record<string, string>) => {
-    const wanted = filters.filter((name) => values[name]).map((name) => [name, values[name]!])
-    go(`${paths.group(names, 'audit')}?${new URLSearchParams(wanted)}`)
-  }
+  const given = Object.fromEntries(filterNames.map((name) => [name, query.get(name) ?? ''])) as AuditQuery
   return (
     <GroupFrame names={names} tail={['audit']}>
       {({ uid }) => (
-        <>
-          <Form
-            key={JSON.stringify(given)}
-            isLine
-            submit={words.find}
-            onSubmit={search}
-            fields={filters.map((name) => ({
-              ...{ name, label: auditWords.auditFilters[name], value: given[name]!, isOptional: true },
-            }))}
-          />
-          <Entries group={uid} given={given} page={pageOf(query)} />
-        </>
+        <Allowed isAllowed={can('audit.list', uid)} otherwise={auditWords.noAuditAccess}>
+          <Filters group={uid} given={given} names={names} />
+          <Entries group={uid} given={given} page={pageOf(query)} file={names.join('-')} />
+        </Allowed>
       )}
     </GroupFrame>
   )
 }
 
-function Entries({ group, given, page }: { group: string; given: Record<string, string>; page: number }) {
+type EntriesProps = { group: string; given: AuditQuery; page: number; file: string }
+
+function Entries({ group, given, page, file }: EntriesProps) {
+  const { group: scope, ...asked } = queryOf(group, given)
   const read = useLoad(`audit ${group} ${JSON.stringify(given)} ${page}`, (signal) => {
-    const query = { 'uidp.descendantsOf': group, orderBy: 'create_time desc', ...given }
+    const query = { 'uidp.descendantsOf': scope, orderBy: 'create_time desc', ...asked }
     return readPage<AuditEntry>('/events/v2/audit', 'auditEntries', { page, size, query, signal })
   })
+  const isFiltered = filterNames.some((name) => given[name] !== '')
+  const clear = Object.fromEntries([...filterNames, 'page'].map((name) => [name, undefined]))
   return (
     <Shown of={read}>
-      {({ items, total = items.length }) =>
-        items.length === 0 ? (
-          <NoItems page={page} size={size} total={total}>
-            <Empty>{auditWords.noAudit}</Empty>
-          </NoItems>
-        ) : (
+      {({ items, total, next }) => {
+        const known = total ?? page * size + (next === '' ? 0 : 1)
+        if (items.length === 0) {
+          return (
+            <NoItems page={page} size={size} total={known}>
+              {isFiltered ? (
+                <Empty
+                  action={
+                    <button type="button" onClick={() => go(paths.with(here(), clear))}>
+                      {auditWords.clear}
+                    </button>
+                  }
+                >
+                  {auditWords.noMatch}
+                </Empty>
+              ) : (
+                <Empty>{auditWords.noAudit}</Empty>
+              )}
+            </NoItems>
+          )
+        }
+        return (
           <>
-            <Pages page={page} size={size} total={total} />
-            <Table caption={words.nouns.audit} columns={columns} items={items} keyOf={({ uid }) => uid} />
+            <div class="log-head">
+              <p role="status">{total === undefined ? auditWords.manyEntries : auditWords.entries(total)}</p>
+              <ExportMenu group={scope} query={asked} file={file} />
+            </div>
+            {[...Map.groupBy(items, ({ createTime }) => dayTitle(createTime, new Date()))].map(([day, some]) => (
+              <section key={day} class="log" aria-label={day}>
+                <h2>{day}</h2>
+                {some.map((entry) => (
+                  <Entry key={entry.uid} entry={entry} />
+                ))}
+              </section>
+            ))}
+            {known > size && <Pages page={page} size={size} total={known} isBelow />}
           </>
         )
-      }
+      }}
     </Shown>
   )
-}
-
-const columns: Column<AuditEntry>[] = [
-  { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
-  { title: words.event, cell: ({ type }) => <Breakable text={type} /> },
-  { title: eventWords.subject, cell: ({ subject }) => <code title={subject}>{subject.slice(-16)}</code> },
-  { title: words.actor, cell: ({ actor }) => <code title={actor}>{actor.slice(-16) || words.anonymous}</code> },
-  { title: words.client, cell: ({ remoteAddress, userAgent }) => <bdi>{`${remoteAddress} ${userAgent}`}</bdi> },
-  {
-    title: words.details,
-    cell: ({ body, requestId }) => (
-      <details>
-        <summary>{words.show}</summary>
-        <p>
-          {words.requestId} <code>{requestId}</code>
-        </p>
-        <Code text={pretty(body)} label={words.copy} />
-      </details>
-    ),
-  },
-]
-
-function pretty(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 1)
-  } catch {
-    return json
-  }
 }

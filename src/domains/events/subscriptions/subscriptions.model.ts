@@ -25,7 +25,7 @@ export const subscriptionFields = {
  * Subscription for callers who cannot change it. The sink is shown without user name, password, parameter values and fragment,
  * because these can be secrets.
  */
-export function withoutSecrets(subscription: Subscription): Subscription {
+export function withoutSecrets<S extends Pick<Subscription, 'sink'>>(subscription: S): S {
   const { sink } = subscription
   if (!URL.canParse(sink)) return { ...subscription, sink: '' }
   const { protocol, host, pathname, search } = new URL(sink)

@@ -1,6 +1,7 @@
+import { allOf } from '#db/bulk.ts'
 import { addToLists, countAt } from '#db/listing.ts'
 import { nodeTable } from '#db/node-table.ts'
-import { type Reader, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { Subscription } from './subscriptions.model.ts'
 
@@ -16,6 +17,11 @@ export const { list: subscriptionList, find: findSubscription } = nodes
 /** Number of subscriptions of the organization. Call `lockRouting` first, so that no other transaction adds a subscription. */
 export async function countOf(reader: Reader, organization: string): Promise<number> {
   return countAt(reader, kind, [organization])
+}
+
+/** Sinks of subscriptions. Missing subscriptions are left out. */
+export function sinksOf(reader: Reader, uids: readonly string[]): Promise<{ uid: string; sink: string }[]> {
+  return allOf(reader, uids, (some) => sql`SELECT uid, sink FROM subscriptions WHERE uid IN (${list(some)})`)
 }
 
 /** Number of subscriptions of the organization with this sink. */

@@ -1,8 +1,9 @@
+import { allOf } from '#db/bulk.ts'
 import { addToLists, countAt, type Keys, type Listing, moveInLists, nodeList, removeFromLists } from '#db/listing.ts'
 import { servedUrl } from '#db/nodes.ts'
 import { enterProcessLock, locking, type RowLock } from '#db/row-locks.ts'
 import { queueForSearch } from '#db/search-queue.ts'
-import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
+import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { FollowMode } from '../repo-ref.model.ts'
 import { openLedger } from './ledgers.store.ts'
@@ -93,6 +94,11 @@ export async function repoNamesIn(reader: Reader, group: string, after: string, 
     SELECT name FROM repos
      WHERE parent_uid = ${group} AND name > ${after} AND ledger_id IS NOT NULL ORDER BY name LIMIT ${most}`)
   return rows.map(({ name }) => name)
+}
+
+/** Names of repositories. Missing repositories are left out. */
+export function repoNames(reader: Reader, uids: readonly string[]): Promise<{ uid: string; name: string }[]> {
+  return allOf(reader, uids, (some) => sql`SELECT uid, name FROM repos WHERE uid IN (${list(some)})`)
 }
 
 /** Some repositories with this name in a scope. */

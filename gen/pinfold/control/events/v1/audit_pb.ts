@@ -2,8 +2,8 @@
 // @generated from file pinfold/control/events/v1/audit.proto (package pinfold.control.events.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../../../google/api/field_behavior_pb.ts";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
@@ -11,13 +11,13 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_pinfold_annotations_annotations } from "../../../annotations/annotations_pb.ts";
 import type { UIDPFilter, UIDPFilterJson } from "../../../common/uidp_filter_pb.ts";
 import { file_pinfold_common_uidp_filter } from "../../../common/uidp_filter_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file pinfold/control/events/v1/audit.proto.
  */
 export const file_pinfold_control_events_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("CiVwaW5mb2xkL2NvbnRyb2wvZXZlbnRzL3YxL2F1ZGl0LnByb3RvEhlwaW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxIiwKFEdldEF1ZGl0RW50cnlSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASK1AgoKQXVkaXRFbnRyeRIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgR0eXBlGAMgASgJQgPgQQMSFAoHc3ViamVjdBgEIAEoCUID4EEDEhIKBWFjdG9yGAUgASgJQgPgQQMSEAoDYWN0GAYgASgJQgPgQQMSGwoOcmVtb3RlX2FkZHJlc3MYByABKAlCA+BBAxIXCgp1c2VyX2FnZW50GAggASgJQgPgQQMSFwoKcmVxdWVzdF9pZBgJIAEoCUID4EEDEhYKCWJvZHlfdHlwZRgKIAEoCUID4EEDEhEKBGJvZHkYCyABKAlCA+BBAxI0CgtjcmVhdGVfdGltZRhkIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLJAgoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSNgoEdWlkcBgBIAEoCzIjLnBpbmZvbGQucGxhdGZvcm0uY29tbW9uLlVJRFBGaWx0ZXJCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQESEgoFYWN0b3IYBiABKAlCA+BBARIUCgdzdWJqZWN0GAcgASgJQgPgQQESEQoEdHlwZRgIIAEoCUID4EEBEi4KBXNpbmNlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBIqwBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USPAoNYXVkaXRfZW50cmllcxgBIAMoCzIlLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSGAoLdG90YWxfY291bnQYAyABKANIAIgBARIPCgdza2lwcGVkGAQgASgFQg4KDF90b3RhbF9jb3VudDLhAgoMQXVkaXRTZXJ2aWNlEqABCg1HZXRBdWRpdEVudHJ5Ei8ucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5HZXRBdWRpdEVudHJ5UmVxdWVzdBolLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuQXVkaXRFbnRyeSI3irUYBhIECgL1Tpq1GAgYASAAKAEwAILT5JMCGxIZL2V2ZW50cy92Mi9hdWRpdC97dWlkPSoqfRKtAQoQTGlzdEF1ZGl0RW50cmllcxIyLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QaMy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkxpc3RBdWRpdEVudHJpZXNSZXNwb25zZSIwirUYCBIGCgL1ThABmrUYCBgBIAAoATAAgtPkkwISEhAvZXZlbnRzL3YyL2F1ZGl0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
+  fileDesc("CiVwaW5mb2xkL2NvbnRyb2wvZXZlbnRzL3YxL2F1ZGl0LnByb3RvEhlwaW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxIiwKFEdldEF1ZGl0RW50cnlSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASLOBQoKQXVkaXRFbnRyeRIUCgN1aWQYASABKAlCB+BBA6C1GAESEgoFZ3JvdXAYAiABKAlCA+BBAxIRCgR0eXBlGAMgASgJQgPgQQMSFAoHc3ViamVjdBgEIAEoCUID4EEDEhIKBWFjdG9yGAUgASgJQgPgQQMSEAoDYWN0GAYgASgJQgPgQQMSGwoOcmVtb3RlX2FkZHJlc3MYByABKAlCA+BBAxIXCgp1c2VyX2FnZW50GAggASgJQgPgQQMSFwoKcmVxdWVzdF9pZBgJIAEoCUID4EEDEhYKCWJvZHlfdHlwZRgKIAEoCUID4EEDEhEKBGJvZHkYCyABKAlCA+BBAxIVCghzZW50ZW5jZRgMIAEoCUID4EEDEk8KDnNlbnRlbmNlX3BhcnRzGA0gAygLMjIucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5BdWRpdEVudHJ5LlNlbnRlbmNlUGFydEID4EEDEkgKCmFjdG9yX2tpbmQYDiABKA4yLy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkF1ZGl0RW50cnkuQWN0b3JLaW5kQgPgQQMSEwoGZm9ybWVyGA8gASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMaXQoMU2VudGVuY2VQYXJ0EhEKBHRleHQYASABKAlCA+BBAxISCgV2YWx1ZRgCIAEoCEID4EEDEhAKA3VpZBgDIAEoCUID4EEDEhQKB3JlbW92ZWQYBCABKAhCA+BBAyJxCglBY3RvcktpbmQSGgoWQUNUT1JfS0lORF9VTlNQRUNJRklFRBAAEgoKBlBFUlNPThABEhMKD1NFUlZJQ0VfQUNDT1VOVBACEgwKCE9QRVJBVE9SEAMSCgoGU0VSVkVSEAQSDQoJQU5PTllNT1VTEAUiyQIKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EjYKBHVpZHAYASABKAsyIy5waW5mb2xkLnBsYXRmb3JtLmNvbW1vbi5VSURQRmlsdGVyQgPgQQESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBEhUKCG9yZGVyX2J5GAQgASgJQgPgQQESEQoEc2tpcBgFIAEoBUID4EEBEhIKBWFjdG9yGAYgASgJQgPgQQESFAoHc3ViamVjdBgHIAEoCUID4EEBEhEKBHR5cGUYCCABKAlCA+BBARIuCgVzaW5jZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBASKsAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEjwKDWF1ZGl0X2VudHJpZXMYASADKAsyJS5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkF1ZGl0RW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhgKC3RvdGFsX2NvdW50GAMgASgDSACIAQESDwoHc2tpcHBlZBgEIAEoBUIOCgxfdG90YWxfY291bnQiGQoXTGlzdEF1ZGl0QWN0aW9uc1JlcXVlc3QiRwoLQXVkaXRBY3Rpb24SEQoEdHlwZRgBIAEoCUID4EEDEhIKBXRpdGxlGAIgASgJQgPgQQMSEQoEYXJlYRgDIAEoCUID4EEDIlMKGExpc3RBdWRpdEFjdGlvbnNSZXNwb25zZRI3CgdhY3Rpb25zGAEgAygLMiYucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5BdWRpdEFjdGlvbiL+AQoZRXhwb3J0QXVkaXRFbnRyaWVzUmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECoLUYARITCgZmb3JtYXQYAiABKAlCA+BBAhISCgVhY3RvchgDIAEoCUID4EEBEhQKB3N1YmplY3QYBCABKAlCA+BBARIRCgR0eXBlGAUgASgJQgPgQQESLgoFc2luY2UYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESLgoFdW50aWwYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESFwoKcGFnZV90b2tlbhgIIAEoCUID4EEBImQKGkV4cG9ydEF1ZGl0RW50cmllc1Jlc3BvbnNlEhQKB2NvbnRlbnQYASABKAlCA+BBAxISCgVjb3VudBgCIAEoBUID4EEDEhwKD25leHRfcGFnZV90b2tlbhgDIAEoCUID4EEDMt8FCgxBdWRpdFNlcnZpY2USoAEKDUdldEF1ZGl0RW50cnkSLy5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkdldEF1ZGl0RW50cnlSZXF1ZXN0GiUucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5BdWRpdEVudHJ5IjeKtRgGEgQKAvVOmrUYCBgBIAAoATAAgtPkkwIbEhkvZXZlbnRzL3YyL2F1ZGl0L3t1aWQ9Kip9Eq0BChBMaXN0QXVkaXRFbnRyaWVzEjIucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5MaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBozLnBpbmZvbGQuY29udHJvbC5ldmVudHMudjEuTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlIjCKtRgIEgYKAvVOEAGatRgIGAEgACgBMACC0+STAhISEC9ldmVudHMvdjIvYXVkaXQStQEKEExpc3RBdWRpdEFjdGlvbnMSMi5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkxpc3RBdWRpdEFjdGlvbnNSZXF1ZXN0GjMucGluZm9sZC5jb250cm9sLmV2ZW50cy52MS5MaXN0QXVkaXRBY3Rpb25zUmVzcG9uc2UiOIq1GAgSBgoC9U4QAZq1GAgYASAAKAEwAILT5JMCGhIYL2NvbnRyb2wvdjEvYXVkaXRBY3Rpb25zEsMBChJFeHBvcnRBdWRpdEVudHJpZXMSNC5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkV4cG9ydEF1ZGl0RW50cmllc1JlcXVlc3QaNS5waW5mb2xkLmNvbnRyb2wuZXZlbnRzLnYxLkV4cG9ydEF1ZGl0RW50cmllc1Jlc3BvbnNlIkCKtRgGEgQKAvVOmrUYCBgBIAAoATAAgtPkkwIkEiIvY29udHJvbC92MS9hdWRpdEV4cG9ydC97Z3JvdXA9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_common_uidp_filter]);
 
 /**
  * Request to read one audit entry.
@@ -141,6 +141,37 @@ export type AuditEntry = Message<"pinfold.control.events.v1.AuditEntry"> & {
   body: string;
 
   /**
+   * Sentence about the change, with names instead of uids, such as `owner@acme.example granted ci-deploy the role
+   * registry.push in acme/payments`. Names are those at the time of the change. Its wording can differ between versions of
+   * the server.
+   *
+   * @generated from field: string sentence = 12;
+   */
+  sentence: string;
+
+  /**
+   * Parts of the sentence in order. Their texts together are the sentence.
+   *
+   * @generated from field: repeated pinfold.control.events.v1.AuditEntry.SentencePart sentence_parts = 13;
+   */
+  sentenceParts: AuditEntry_SentencePart[];
+
+  /**
+   * Kind of the actor.
+   *
+   * @generated from field: pinfold.control.events.v1.AuditEntry.ActorKind actor_kind = 14;
+   */
+  actorKind: AuditEntry_ActorKind;
+
+  /**
+   * The resource before it was deleted, as JSON text in the form of `body`: the `body` of its latest earlier entry. Empty if
+   * nothing was deleted, and for entries of earlier versions of the server.
+   *
+   * @generated from field: string former = 15;
+   */
+  former: string;
+
+  /**
    * Time of the change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
@@ -235,6 +266,37 @@ export type AuditEntryJson = {
   body?: string;
 
   /**
+   * Sentence about the change, with names instead of uids, such as `owner@acme.example granted ci-deploy the role
+   * registry.push in acme/payments`. Names are those at the time of the change. Its wording can differ between versions of
+   * the server.
+   *
+   * @generated from field: string sentence = 12;
+   */
+  sentence?: string;
+
+  /**
+   * Parts of the sentence in order. Their texts together are the sentence.
+   *
+   * @generated from field: repeated pinfold.control.events.v1.AuditEntry.SentencePart sentence_parts = 13;
+   */
+  sentenceParts?: AuditEntry_SentencePartJson[];
+
+  /**
+   * Kind of the actor.
+   *
+   * @generated from field: pinfold.control.events.v1.AuditEntry.ActorKind actor_kind = 14;
+   */
+  actorKind?: AuditEntry_ActorKindJson;
+
+  /**
+   * The resource before it was deleted, as JSON text in the form of `body`: the `body` of its latest earlier entry. Empty if
+   * nothing was deleted, and for entries of earlier versions of the server.
+   *
+   * @generated from field: string former = 15;
+   */
+  former?: string;
+
+  /**
    * Time of the change: RFC 3339, UTC, milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 100;
@@ -248,6 +310,152 @@ export type AuditEntryJson = {
  */
 export const AuditEntrySchema: GenMessage<AuditEntry, {jsonType: AuditEntryJson}> = /*@__PURE__*/
   messageDesc(file_pinfold_control_events_v1_audit, 1);
+
+/**
+ * Part of a sentence: a name, a value or text between them.
+ *
+ * @generated from message pinfold.control.events.v1.AuditEntry.SentencePart
+ */
+export type AuditEntry_SentencePart = Message<"pinfold.control.events.v1.AuditEntry.SentencePart"> & {
+  /**
+   * Text of the part.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * True for a name or a value, and false for text between them.
+   *
+   * @generated from field: bool value = 2;
+   */
+  value: boolean;
+
+  /**
+   * The uid of the named resource. Empty if the part names no resource.
+   *
+   * @generated from field: string uid = 3;
+   */
+  uid: string;
+
+  /**
+   * True if the resource does not exist any more. The text then ends with `(removed)`.
+   *
+   * @generated from field: bool removed = 4;
+   */
+  removed: boolean;
+};
+
+/**
+ * Part of a sentence: a name, a value or text between them.
+ *
+ * @generated from message pinfold.control.events.v1.AuditEntry.SentencePart
+ */
+export type AuditEntry_SentencePartJson = {
+  /**
+   * Text of the part.
+   *
+   * @generated from field: string text = 1;
+   */
+  text?: string;
+
+  /**
+   * True for a name or a value, and false for text between them.
+   *
+   * @generated from field: bool value = 2;
+   */
+  value?: boolean;
+
+  /**
+   * The uid of the named resource. Empty if the part names no resource.
+   *
+   * @generated from field: string uid = 3;
+   */
+  uid?: string;
+
+  /**
+   * True if the resource does not exist any more. The text then ends with `(removed)`.
+   *
+   * @generated from field: bool removed = 4;
+   */
+  removed?: boolean;
+};
+
+/**
+ * Describes the message pinfold.control.events.v1.AuditEntry.SentencePart.
+ * Use `create(AuditEntry_SentencePartSchema)` to create a new message.
+ */
+export const AuditEntry_SentencePartSchema: GenMessage<AuditEntry_SentencePart, {jsonType: AuditEntry_SentencePartJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_events_v1_audit, 1, 0);
+
+/**
+ * Kind of the actor.
+ *
+ * @generated from enum pinfold.control.events.v1.AuditEntry.ActorKind
+ */
+export const AuditEntry_ActorKind = {
+  /**
+   * The actor is not known.
+   *
+   * @generated from enum value: ACTOR_KIND_UNSPECIFIED = 0;
+   */
+  ACTOR_KIND_UNSPECIFIED: 0,
+
+  /**
+   * A person who signs in with an identity provider.
+   *
+   * @generated from enum value: PERSON = 1;
+   */
+  PERSON: 1,
+
+  /**
+   * An identity of a workload, such as a CI job.
+   *
+   * @generated from enum value: SERVICE_ACCOUNT = 2;
+   */
+  SERVICE_ACCOUNT: 2,
+
+  /**
+   * The administrator of the server.
+   *
+   * @generated from enum value: OPERATOR = 3;
+   */
+  OPERATOR: 3,
+
+  /**
+   * The server itself, in a background job.
+   *
+   * @generated from enum value: SERVER = 4;
+   */
+  SERVER: 4,
+
+  /**
+   * A client that was not signed in.
+   *
+   * @generated from enum value: ANONYMOUS = 5;
+   */
+  ANONYMOUS: 5,
+} as const;
+
+/**
+ * Kind of the actor.
+ *
+ * @generated from enum pinfold.control.events.v1.AuditEntry.ActorKind
+ */
+export type AuditEntry_ActorKind = (typeof AuditEntry_ActorKind)[keyof typeof AuditEntry_ActorKind] | UnknownEnum;
+
+/**
+ * Kind of the actor.
+ *
+ * @generated from enum pinfold.control.events.v1.AuditEntry.ActorKind
+ */
+export type AuditEntry_ActorKindJson = "ACTOR_KIND_UNSPECIFIED" | "PERSON" | "SERVICE_ACCOUNT" | "OPERATOR" | "SERVER" | "ANONYMOUS";
+
+/**
+ * Describes the enum pinfold.control.events.v1.AuditEntry.ActorKind.
+ */
+export const AuditEntry_ActorKindSchema: GenEnum<AuditEntry_ActorKind, AuditEntry_ActorKindJson> = /*@__PURE__*/
+  enumDesc(file_pinfold_control_events_v1_audit, 1, 0);
 
 /**
  * Request to list audit entries: filters, order and page. An entry must match all filters.
@@ -500,6 +708,327 @@ export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse
   messageDesc(file_pinfold_control_events_v1_audit, 3);
 
 /**
+ * Request for the actions that the audit log records.
+ *
+ * @generated from message pinfold.control.events.v1.ListAuditActionsRequest
+ */
+export type ListAuditActionsRequest = Message<"pinfold.control.events.v1.ListAuditActionsRequest"> & {
+};
+
+/**
+ * Request for the actions that the audit log records.
+ *
+ * @generated from message pinfold.control.events.v1.ListAuditActionsRequest
+ */
+export type ListAuditActionsRequestJson = {
+};
+
+/**
+ * Describes the message pinfold.control.events.v1.ListAuditActionsRequest.
+ * Use `create(ListAuditActionsRequestSchema)` to create a new message.
+ */
+export const ListAuditActionsRequestSchema: GenMessage<ListAuditActionsRequest, {jsonType: ListAuditActionsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_events_v1_audit, 4);
+
+/**
+ * Action that the audit log records.
+ *
+ * @generated from message pinfold.control.events.v1.AuditAction
+ */
+export type AuditAction = Message<"pinfold.control.events.v1.AuditAction"> & {
+  /**
+   * Type of its entries, such as `dev.pinfold.api.iam.group.created.v1`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * Title of the action, such as `Folder created`.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * Area of the action: `Access`, `People`, `Policies`, `Integrations` or `Settings`.
+   *
+   * @generated from field: string area = 3;
+   */
+  area: string;
+};
+
+/**
+ * Action that the audit log records.
+ *
+ * @generated from message pinfold.control.events.v1.AuditAction
+ */
+export type AuditActionJson = {
+  /**
+   * Type of its entries, such as `dev.pinfold.api.iam.group.created.v1`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type?: string;
+
+  /**
+   * Title of the action, such as `Folder created`.
+   *
+   * @generated from field: string title = 2;
+   */
+  title?: string;
+
+  /**
+   * Area of the action: `Access`, `People`, `Policies`, `Integrations` or `Settings`.
+   *
+   * @generated from field: string area = 3;
+   */
+  area?: string;
+};
+
+/**
+ * Describes the message pinfold.control.events.v1.AuditAction.
+ * Use `create(AuditActionSchema)` to create a new message.
+ */
+export const AuditActionSchema: GenMessage<AuditAction, {jsonType: AuditActionJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_events_v1_audit, 5);
+
+/**
+ * Actions that the audit log records, by area and title.
+ *
+ * @generated from message pinfold.control.events.v1.ListAuditActionsResponse
+ */
+export type ListAuditActionsResponse = Message<"pinfold.control.events.v1.ListAuditActionsResponse"> & {
+  /**
+   * All actions.
+   *
+   * @generated from field: repeated pinfold.control.events.v1.AuditAction actions = 1;
+   */
+  actions: AuditAction[];
+};
+
+/**
+ * Actions that the audit log records, by area and title.
+ *
+ * @generated from message pinfold.control.events.v1.ListAuditActionsResponse
+ */
+export type ListAuditActionsResponseJson = {
+  /**
+   * All actions.
+   *
+   * @generated from field: repeated pinfold.control.events.v1.AuditAction actions = 1;
+   */
+  actions?: AuditActionJson[];
+};
+
+/**
+ * Describes the message pinfold.control.events.v1.ListAuditActionsResponse.
+ * Use `create(ListAuditActionsResponseSchema)` to create a new message.
+ */
+export const ListAuditActionsResponseSchema: GenMessage<ListAuditActionsResponse, {jsonType: ListAuditActionsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_events_v1_audit, 6);
+
+/**
+ * Request to export audit entries: group, format and filters. An entry must match all filters.
+ *
+ * @generated from message pinfold.control.events.v1.ExportAuditEntriesRequest
+ */
+export type ExportAuditEntriesRequest = Message<"pinfold.control.events.v1.ExportAuditEntriesRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group: string;
+
+  /**
+   * `csv`: comma-separated values with a header in the first response. `jsonl`: one JSON object per line, in
+   * which `act`, `body` and `former` are objects or null.
+   *
+   * @generated from field: string format = 2;
+   */
+  format: string;
+
+  /**
+   * Limits the export to changes by the identity with this uid.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * Limits the export to changes of the resource with this uid.
+   *
+   * @generated from field: string subject = 4;
+   */
+  subject: string;
+
+  /**
+   * Limits the export to this complete type, such as `dev.pinfold.api.iam.group.created.v1`.
+   *
+   * @generated from field: string type = 5;
+   */
+  type: string;
+
+  /**
+   * Limits the export to changes at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 6;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Limits the export to changes before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 7;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * The `next_page_token` of the previous response, with the same format and filters. Empty for the first response.
+   *
+   * @generated from field: string page_token = 8;
+   */
+  pageToken: string;
+};
+
+/**
+ * Request to export audit entries: group, format and filters. An entry must match all filters.
+ *
+ * @generated from message pinfold.control.events.v1.ExportAuditEntriesRequest
+ */
+export type ExportAuditEntriesRequestJson = {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group?: string;
+
+  /**
+   * `csv`: comma-separated values with a header in the first response. `jsonl`: one JSON object per line, in
+   * which `act`, `body` and `former` are objects or null.
+   *
+   * @generated from field: string format = 2;
+   */
+  format?: string;
+
+  /**
+   * Limits the export to changes by the identity with this uid.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor?: string;
+
+  /**
+   * Limits the export to changes of the resource with this uid.
+   *
+   * @generated from field: string subject = 4;
+   */
+  subject?: string;
+
+  /**
+   * Limits the export to this complete type, such as `dev.pinfold.api.iam.group.created.v1`.
+   *
+   * @generated from field: string type = 5;
+   */
+  type?: string;
+
+  /**
+   * Limits the export to changes at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 6;
+   */
+  since?: TimestampJson;
+
+  /**
+   * Limits the export to changes before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 7;
+   */
+  until?: TimestampJson;
+
+  /**
+   * The `next_page_token` of the previous response, with the same format and filters. Empty for the first response.
+   *
+   * @generated from field: string page_token = 8;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message pinfold.control.events.v1.ExportAuditEntriesRequest.
+ * Use `create(ExportAuditEntriesRequestSchema)` to create a new message.
+ */
+export const ExportAuditEntriesRequestSchema: GenMessage<ExportAuditEntriesRequest, {jsonType: ExportAuditEntriesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_events_v1_audit, 7);
+
+/**
+ * Part of an export.
+ *
+ * @generated from message pinfold.control.events.v1.ExportAuditEntriesResponse
+ */
+export type ExportAuditEntriesResponse = Message<"pinfold.control.events.v1.ExportAuditEntriesResponse"> & {
+  /**
+   * Text of this part. It ends with a line break unless it is empty. In CSV, a cell that a spreadsheet could read as a
+   * formula begins with an apostrophe.
+   *
+   * @generated from field: string content = 1;
+   */
+  content: string;
+
+  /**
+   * Number of entries in this part.
+   *
+   * @generated from field: int32 count = 2;
+   */
+  count: number;
+
+  /**
+   * Token for the next part, to send as `page_token`. Empty in the last part.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Part of an export.
+ *
+ * @generated from message pinfold.control.events.v1.ExportAuditEntriesResponse
+ */
+export type ExportAuditEntriesResponseJson = {
+  /**
+   * Text of this part. It ends with a line break unless it is empty. In CSV, a cell that a spreadsheet could read as a
+   * formula begins with an apostrophe.
+   *
+   * @generated from field: string content = 1;
+   */
+  content?: string;
+
+  /**
+   * Number of entries in this part.
+   *
+   * @generated from field: int32 count = 2;
+   */
+  count?: number;
+
+  /**
+   * Token for the next part, to send as `page_token`. Empty in the last part.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message pinfold.control.events.v1.ExportAuditEntriesResponse.
+ * Use `create(ExportAuditEntriesResponseSchema)` to create a new message.
+ */
+export const ExportAuditEntriesResponseSchema: GenMessage<ExportAuditEntriesResponse, {jsonType: ExportAuditEntriesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_events_v1_audit, 8);
+
+/**
  * Audit log: all changes to access, with identity, time and address. An entry is written in the same transaction as the
  * change. There is an entry for every change to groups, identities, roles and role bindings, and to everything else
  * that decides about permissions or notifications. Entries never change. They are kept forever unless the configuration
@@ -528,6 +1057,28 @@ export const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListAuditEntriesRequestSchema;
     output: typeof ListAuditEntriesResponseSchema;
+  },
+  /**
+   * Lists the actions that the audit log records, with the event type and a title of each. The list depends only on the
+   * version of the server.
+   *
+   * @generated from rpc pinfold.control.events.v1.AuditService.ListAuditActions
+   */
+  listAuditActions: {
+    methodKind: "unary";
+    input: typeof ListAuditActionsRequestSchema;
+    output: typeof ListAuditActionsResponseSchema;
+  },
+  /**
+   * Exports audit entries of a group and below it as text, newest first. A response has at most 1,000 entries. Call again with
+   * `next_page_token` as `page_token` until it is empty, and append the texts.
+   *
+   * @generated from rpc pinfold.control.events.v1.AuditService.ExportAuditEntries
+   */
+  exportAuditEntries: {
+    methodKind: "unary";
+    input: typeof ExportAuditEntriesRequestSchema;
+    output: typeof ExportAuditEntriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_events_v1_audit, 0);
