@@ -34,6 +34,7 @@ const noLists: Record<string, string> = {
   'control.scanning.v1.FindingsService/ExportImageFindings': 'a document about one image',
   'control.scanning.v1.ScanReportsService/ScanImage': 'what the request has queued',
   'control.scanning.v1.ScannedImagesService/CompareImages': 'one comparison',
+  'control.scanning.v1.GatesService/PreviewGate': 'one trial, which checks at most 200 images',
   'control.scanning.v1.GatesService/PreviewGateSeverities': 'one step of a trial, which looks at 50 images',
   'platform.libraries.v2.ArtifactsService/GetArtifactCount': 'one number for each ecosystem',
   'control.events.v1.AuditService/GetAuditEntry': 'one entry with its sentence',

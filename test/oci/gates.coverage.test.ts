@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { runJob } from '../support/background-jobs.ts'
-import { assertDenied, assertNotFound, ok } from '../support/expect.ts'
+import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { pushLayers } from '../support/images.ts'
 import type { LayerEntries } from '../support/layers.ts'
 import type { Client, Json } from '../support/pinfold.ts'
@@ -228,6 +228,36 @@ test('a preview lists images that the policy would deny if unknown severities co
     'registry.pinfold.dev/Gate',
     missing,
   )
+})
+
+test('a preview of a draft counts the images that it would deny, by their latest tags, and stores nothing', async () => {
+  const made = await scene(alpine('unrated 3-r0', 'libssl3 3.1.4-r2 openssl'))
+  await pushAndScan(registry, made.name, alpine('musl 7-r0'), 'clean')
+  await pushAndScan(registry, made.name, alpine('musl 7-r0'), 'same')
+  const draft = { name: 'draft', vulnerabilities: { leastSeverity: 'HIGH' } }
+  const preview = async (gate: Json = draft, client = operator, parent = made.repo) =>
+    client.post(`/registry/v2/gates/${parent}:preview`, { gate })
+  const { images, ...counts } = ok(await preview())
+  assert.deepEqual(counts, { checkedCount: 2, deniedCount: 1, waitingCount: 0, complete: true })
+  assert.deepEqual(
+    images.map(({ repository, digest, tag }: Json) => [repository, digest, tag]),
+    [[made.name, made.digest, 'latest']],
+  )
+  assert.match(images[0].reason, /severity high or worse/)
+  const inGroup = ok(await preview(draft, operator, made.repo.slice(0, 40)))
+  assert.ok(inGroup.checkedCount > 2 && inGroup.deniedCount >= 1, JSON.stringify(inGroup))
+  assert.equal(ok(await operator.get(`/registry/v2/gates?scopeUid=${made.repo}`)).gates.length, 1)
+
+  const expireTime = new Date(Date.now() + 86_400_000).toISOString()
+  const exception = { digest: made.digest, reason: 'no network', expireTime }
+  ok(await operator.post(`/registry/v2/gateExceptions/${made.repo}`, exception))
+  machine += 60_000
+  assert.equal(ok(await preview()).deniedCount, 0, 'an exemption lets it through')
+
+  assertInvalid(await preview({ name: 'draft' }), 'vulnerabilities')
+  assertDenied(await preview(draft, await registry.as((await registry.seed.person()).uid)))
+  const missing = `${made.repo.slice(0, 40)}/${'0'.repeat(16)}`
+  assertNotFound(await preview(draft, operator, missing), 'iam.pinfold.dev/Group', missing)
 })
 
 test('imported records are not a missing source, and no image counts as completely compared with them', async () => {

@@ -18,6 +18,10 @@ export const gateCalls: readonly (readonly [method: string, request: Json, name?
   ['control.scanning.v1.GatesService/UpdateGate', { gate: { uid: '$gate', mode: 'ENFORCE' }, updateMask: 'mode' }],
   ['control.scanning.v1.GatesService/ListGates', { scopeUid: '$app' }],
   ['control.scanning.v1.GatesService/PreviewGateSeverities', { uid: '$gate' }],
+  [
+    'control.scanning.v1.GatesService/PreviewGate',
+    { parent: '$app', gate: { name: 'no-critical', vulnerabilities: { leastSeverity: 'CRITICAL' } } },
+  ],
   ['control.scanning.v1.PolicyChecksService/CheckPolicies', { uid: '$app', digest: '$digest' }],
   [
     'control.scanning.v1.GatesService/CreateGateException',

@@ -30,7 +30,7 @@ import type { TagHistoryRecordJson, ToldTagHistoryRecordJson } from '#gen/pinfol
 import type { UpstreamJson } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import type { ResolveTagResponseJson } from '#gen/pinfold/control/registry/v1/views_pb.ts'
 import type { FindingJson, ImageFindingsJson } from '#gen/pinfold/control/scanning/v1/findings_pb.ts'
-import type { GateJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
+import type { GateJson, PreviewGateResponseJson } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
 import type {
   ImageComparisonJson,
   ImagePackageJson,
@@ -72,6 +72,7 @@ export type Quarantined = Full<QuarantinedDigestJson>
 /** Type `Promise` of the API, under another name than JavaScript's Promise. */
 export type Kept = Full<PromiseJson>
 export type PullRule = Full<PullRuleJson>
+export type GatePreview = Full<PreviewGateResponseJson>
 export type Gate = Full<GateJson>
 export type Verdict = Full<CheckPoliciesResponseJson>['results'][number]
 export type Risk = Full<RiskAcceptanceJson>

@@ -131,6 +131,26 @@ export function Dialog({
   )
 }
 
+type DialogButtonProps = { button: string; title: string; children: (close: () => void) => ComponentChildren }
+
+/** Button that opens a dialog. The content is created when the dialog opens. */
+export function DialogButton({ button, title, children }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return (
+    <>
+      <button type="button" class="small" aria-label={title} onClick={() => setOpen(true)}>
+        {button}
+      </button>
+      {isOpen && (
+        <Dialog title={title} onClose={close}>
+          {children(close)}
+        </Dialog>
+      )}
+    </>
+  )
+}
+
 type Danger = {
   button: string
   title: string

@@ -1,5 +1,5 @@
 // Texts of admission policies, which the API calls gates, and of their exemptions.
-import { counted } from './format.ts'
+import { counted, numbers } from './format.ts'
 
 const policies = {
   gates: 'Admission policies',
@@ -13,6 +13,12 @@ const policies = {
     endOfLife: 'images of products past their end of life',
     cooldown: 'digests that are too young',
     supportWindow: 'images of products that are close to their end of life',
+  },
+  gateKindTexts: {
+    vulnerabilities: 'Compares packages with the vulnerability data of this server',
+    endOfLife: 'Uses the end-of-life dates of known products, with the grace period of the organization',
+    cooldown: 'Holds back digests that have not had a tag for long enough',
+    supportWindow: 'Needs some months of remaining support',
   },
   gateModes: {
     MODE_UNSPECIFIED: 'dry run',
@@ -37,10 +43,38 @@ const policies = {
   onlyFixable: 'Only vulnerabilities with a fix',
   onlyExploited: 'Only vulnerabilities that are known to be exploited',
   afterDays: 'Grace period in days after a vulnerability was found',
-  denyUnknown: 'Also deny images with content that could not be scanned',
-  minAgeDays: 'Minimum age in days (used only if the policy denies digests that are too young)',
-  minMonthsLeft:
-    'Minimum months until end of life (used only if the policy denies products that are close to their end of life)',
+  denyUnknown: 'Images that cannot be scanned completely',
+  unknownChoices: { PASS: 'Allow', DENY: 'Deny' },
+  unknownTexts: {
+    PASS: 'The pull event and the image page show what was not scanned.',
+    DENY: 'Also denies images without a package list, and packages without a data source.',
+  },
+  startDryRun: 'Start dry run',
+  saveDryRun: 'Save as dry run',
+  saveOff: 'Save and switch off',
+  enforcePolicy: 'Enforce policy',
+  enforce: 'Enforce…',
+  enforceNamed: (name: string) => `Enforce “${name}”?`,
+  enforceText: 'The server then refuses pulls of the denied images. To undo it, edit the policy and choose dry run.',
+  modeNames: { DRY_RUN: 'Dry run', ENFORCE: 'Enforce', OFF: 'Off' },
+  modeTexts: {
+    DRY_RUN: 'Allows every pull, and records what would be denied. Recommended first.',
+    ENFORCE: 'Refuses pulls of denied images, and names this policy.',
+    OFF: 'The policy is not checked.',
+  },
+  policyName: 'Name',
+  policyMode: 'Mode',
+  ifEnforced: 'If enforced now',
+  wouldDeny: (denied: number, checked: number) =>
+    checked === 0
+      ? 'No image is tagged here yet.'
+      : `Would deny ${denied === 0 ? 'none' : numbers(denied)} of ${counted(checked, 'image')}.`,
+  stillWaiting: (count: number) => `${counted(count, 'image')} waiting for a scan would be allowed.`,
+  onlyLatest: 'Only the images of the latest tags were checked.',
+  moreDenied: (count: number) => `${counted(count, 'more image')}.`,
+  previewOff: 'You need permission to see tags and vulnerabilities for a preview.',
+  minAgeDays: 'Minimum age in days',
+  minMonthsLeft: 'Minimum months until the end of life',
   exemptPulledDays: 'Keep allowing an image for this number of days after an allowed pull',
   deniesEnded: 'products past their end of life',
   deniesYoung: (days: number) => `younger than ${counted(days, 'day')}`,

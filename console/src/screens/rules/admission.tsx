@@ -1,12 +1,16 @@
 // Admission policies, which the API calls gates, and their exemptions.
 import { can } from '../../app/session.ts'
+import { ask } from '../../data/api.ts'
+import { parentOf } from '../../data/names.ts'
 import type { Gate } from '../../data/types.ts'
-import type { Field } from '../../ui/form.tsx'
+import { DialogButton, Form } from '../../ui/form.tsx'
 import { admissionWords } from '../../words/admission.ts'
 import { words } from '../../words.ts'
+import { draftOf, kindOf } from './admission-draft.ts'
+import { AdmissionForm, Preview } from './admission-form.tsx'
 import { createExemptionKind } from './exemptions.tsx'
 import { ModeBadge } from './mode-badge.tsx'
-import { type At, type Kind, Rules, ScopedList, sendTo, type Values } from './scoped-list.tsx'
+import { type At, type Kind, Rules, ScopedList, sendTo } from './scoped-list.tsx'
 
 export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
@@ -23,15 +27,7 @@ export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParam
 
 const path = '/registry/v2/gates'
 const sent = sendTo(path)
-const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const
 const modeKinds = { MODE_UNSPECIFIED: 'warn', OFF: 'plain', DRY_RUN: 'warn', ENFORCE: 'good' } as const
-const kinds = ['vulnerabilities', 'endOfLife', 'cooldown', 'supportWindow'] as const
-const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const
-const severities = ['SEVERITY_UNSPECIFIED', 'LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const
-
-/** A gate of the API has a different field for each kind of condition. */
-const kindOf = (gate: Partial<Gate>) => kinds.find((kind) => gate[kind] !== undefined) ?? 'vulnerabilities'
-
 const gates: Kind<Gate> = {
   title: admissionWords.gates,
   empty: admissionWords.noGates,
@@ -47,8 +43,10 @@ const gates: Kind<Gate> = {
       cell: ({ mode }) => <ModeBadge kind={modeKinds[mode]} text={admissionWords.gateModes[mode]} />,
     },
   ],
-  create: { summary: admissionWords.newGate, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
-  update: sent.update(bodyOf),
+  create: { summary: admissionWords.newGate, button: words.create, fields: () => [], send: sent.create(() => ({})) },
+  form: AdmissionForm,
+  actions: (gate, reload) => <Enforce gate={gate} reload={reload} />,
+  update: sent.update(() => ({})),
   end: { button: words.delete, text: admissionWords.deleteGateText, send: sent.delete },
 }
 
@@ -76,58 +74,25 @@ function refusedBy(gate: Partial<Gate>): string {
   ].join(', ')
 }
 
-const check = (name: string, label: string, isOn: boolean | undefined): Field => ({
-  ...{ name, label, type: 'check', value: isOn ? 'yes' : '' },
-})
-const count = (name: string, label: string, value: number | undefined): Field => ({
-  ...{ name, label, type: 'number', value: value ? String(value) : '', isOptional: true },
-})
-
-function fieldsOf(gate: Partial<Gate> = {}): Field[] {
-  const { vulnerabilities } = gate
-  return [
-    { name: 'name', label: words.name, value: gate.name ?? '' },
-    {
-      ...{ name: 'kind', label: admissionWords.deniedImages, type: 'select', value: kindOf(gate) },
-      options: kinds.map((value) => ({ value, label: admissionWords.gateKinds[value] })),
-    },
-    {
-      ...{ name: 'leastSeverity', label: admissionWords.leastSeverity, type: 'select' },
-      value: vulnerabilities?.leastSeverity ?? 'HIGH',
-      options: severities.map((value) => ({ value, label: admissionWords.leastSeverities[value] })),
-    },
-    {
-      ...{ name: 'unknownSeverity', label: admissionWords.unknownSeverity, type: 'select' },
-      value: vulnerabilities?.unknownSeverity ?? 'COUNTED_AS_HIGH',
-      options: unknownSeverities.map((value) => ({ value, label: admissionWords.unknownSeverities[value] })),
-    },
-    check('onlyFixable', admissionWords.onlyFixable, vulnerabilities?.onlyFixable),
-    check('onlyExploited', admissionWords.onlyExploited, vulnerabilities?.onlyExploited),
-    count('afterDays', admissionWords.afterDays, vulnerabilities?.afterDays),
-    check('denyUnknown', admissionWords.denyUnknown, vulnerabilities?.unknown === 'DENY'),
-    count('minAgeDays', admissionWords.minAgeDays, gate.cooldown?.minAgeDays),
-    count('minMonthsLeft', admissionWords.minMonthsLeft, gate.supportWindow?.minMonthsLeft),
-    count('exemptPulledDays', admissionWords.exemptPulledDays, gate.exemptPulledDays),
-    {
-      ...{ name: 'mode', label: words.state, type: 'select', value: gate.mode ?? 'DRY_RUN' },
-      options: modes.map((value) => ({ value, label: admissionWords.gateModes[value] })),
-    },
-  ]
-}
-
-function bodyOf(values: Values): object {
-  const { name, mode, kind, leastSeverity, unknownSeverity, afterDays, denyUnknown } = values
-  const isOn = (member: string) => values[member] === 'yes'
-  const rules: Record<string, object> = {
-    vulnerabilities: {
-      ...{ leastSeverity, unknownSeverity, onlyFixable: isOn('onlyFixable'), onlyExploited: isOn('onlyExploited') },
-      ...{ afterDays: Number(afterDays), unknown: denyUnknown === 'yes' ? 'DENY' : 'PASS' },
-    },
-    endOfLife: {},
-    cooldown: { minAgeDays: Number(values.minAgeDays) },
-    supportWindow: { minMonthsLeft: Number(values.minMonthsLeft) },
+/** Enforces a policy in dry run, after a preview of the images that it would deny. */
+function Enforce({ gate, reload }: { gate: Gate; reload: () => void }) {
+  if (gate.mode === 'ENFORCE') return null
+  const enforce = async (close: () => void) => {
+    await ask('PATCH', `${path}/${gate.uid}`, { body: { mode: 'ENFORCE' } })
+    close()
+    reload()
   }
-  return { name, mode, exemptPulledDays: Number(values.exemptPulledDays), [kind!]: rules[kind!] }
+  return (
+    <DialogButton button={admissionWords.enforce} title={admissionWords.enforceNamed(gate.name)}>
+      {(close) => (
+        <>
+          <Preview at={parentOf(gate.uid)} draft={draftOf(gate)} />
+          <p>{admissionWords.enforceText}</p>
+          <Form fields={[]} submit={admissionWords.enforcePolicy} onSubmit={() => enforce(close)} />
+        </>
+      )}
+    </DialogButton>
+  )
 }
 
 const exemptions = createExemptionKind({

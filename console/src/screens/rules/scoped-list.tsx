@@ -10,7 +10,7 @@ import { parentOf, pathNamesOf } from '../../data/names.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import { readScoped, type Scoped, type ScopeParam, whereOf } from '../../data/scoped.ts'
 import type { Group } from '../../data/types.ts'
-import { DangerButton, type Field, Form, FormButton } from '../../ui/form.tsx'
+import { DangerButton, DialogButton, type Field, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Empty, Note, Shown, Waiting } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -21,6 +21,9 @@ import { words } from '../../words.ts'
 export type Values = Record<string, string>
 /** A group or a repository, with the groups above it that the user can see. */
 export type At = { uid: string; groups: readonly Group[] }
+
+/** `at` is the uid of the group or the repository of the resource. */
+export type FormProps<T> = { at: string; item?: T; onDone: () => void }
 
 /** Kind of resource that belongs to a group or repo. */
 export type Kind<T extends Scoped> = {
@@ -41,6 +44,10 @@ export type Kind<T extends Scoped> = {
     fields: (item?: T) => readonly Field[]
     send: (at: string, values: Values) => Promise<void>
   }
+  /** Form for a new resource or a change, instead of the fields above. It calls `onDone` after the request. */
+  form?: (props: FormProps<T>) => ComponentChildren
+  /** Further buttons for a resource that can be changed. */
+  actions?: (item: T, reload: () => void) => ComponentChildren
   /** Sends the request that changes a resource. Undefined if resources of this kind cannot be changed. */
   update?: (item: T, values: Values) => Promise<void>
   /** Sends the request that ends a resource. */
@@ -58,13 +65,18 @@ function canAct<T extends Scoped>({ needs, update }: Kind<T>, at: string): boole
 export function ScopedList<T extends Scoped>({ kind, at }: { kind: Kind<T>; at: At }) {
   const { title, path, member, scopeParam, query = {} } = kind
   const [made, setMade] = useState(0)
+  const [isOpen, setOpen] = useState(false)
   const read = useLoad(`${path} ${at.uid} ${JSON.stringify(query)}`, (signal) =>
     readScoped<T>(path, member, { scope: at.uid, scopeParam, query, signal }),
   )
+  const done = () => {
+    setMade(made + 1)
+    setOpen(false)
+    read.reload()
+  }
   const create = async (values: Values) => {
     await kind.create.send(at.uid, values)
-    setMade(made + 1)
-    read.reload()
+    done()
   }
   return (
     <>
@@ -91,9 +103,13 @@ export function ScopedList<T extends Scoped>({ kind, at }: { kind: Kind<T>; at: 
         )}
       </Shown>
       {can(kind.needs?.create ?? ofSettings, at.uid) && (
-        <details>
+        <details key={made} onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
           <summary>{kind.create.summary}</summary>
-          <Form key={made} submit={kind.create.button} onSubmit={create} fields={kind.create.fields()} />
+          {kind.form ? (
+            isOpen && <kind.form at={at.uid} onDone={done} />
+          ) : (
+            <Form submit={kind.create.button} onSubmit={create} fields={kind.create.fields()} />
+          )}
         </details>
       )}
     </>
@@ -123,19 +139,30 @@ function ScopeLink({ uid }: { uid: string }) {
   )
 }
 
-const actionsColumn = <T extends Scoped>(
-  { nameOf, create, update, end, needs }: Kind<T>,
-  at: At,
-  reload: () => void,
-): Column<T> => ({
+const actionsColumn = <T extends Scoped>(kind: Kind<T>, at: At, reload: () => void): Column<T> => ({
   title: words.actions,
   cell: (item) => {
+    const { nameOf, create, update, end, needs, form: OwnForm } = kind
     // An inherited rule can be changed only in its own group, with permission there.
     if (whereOf(item.uid, at.uid) === 'above' || end.isOver?.(item)) return null
     const name = nameOf(item)
     return (
       <>
-        {update && can(needs?.update ?? ofSettings, item.uid) && (
+        {update && can(needs?.update ?? ofSettings, item.uid) && kind.actions?.(item, reload)}{' '}
+        {update && can(needs?.update ?? ofSettings, item.uid) && OwnForm && (
+          <DialogButton button={words.edit} title={words.editOf(name)}>
+            {(close) => (
+              <OwnForm
+                {...{ at: parentOf(item.uid), item }}
+                onDone={() => {
+                  close()
+                  reload()
+                }}
+              />
+            )}
+          </DialogButton>
+        )}
+        {update && can(needs?.update ?? ofSettings, item.uid) && !OwnForm && (
           <FormButton
             button={words.edit}
             label={words.editOf(name)}

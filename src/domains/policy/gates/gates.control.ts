@@ -22,6 +22,7 @@ import {
   VulnerabilityRule_UnknownSeverity,
   VulnerabilityRule_UnknownSeveritySchema,
 } from '#gen/pinfold/control/scanning/v1/gates_pb.ts'
+import { required } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
@@ -38,6 +39,7 @@ import {
   type VulnerabilityText,
 } from './gates.model.ts'
 import { gateExceptionKind, gateKind } from './gates.service.ts'
+import { previewGate } from './preview-gate.service.ts'
 import { previewSeverities } from './preview-severities.service.ts'
 
 /** Most images that one response of a preview checks. */
@@ -69,6 +71,18 @@ export const gates: Handlers<typeof GatesService> = {
       $typeName: 'pinfold.control.scanning.v1.PreviewGateSeveritiesResponse',
       images: images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.ChangedImage', ...image })),
       next,
+    }
+  },
+
+  async previewGate(call, { parent, gate }) {
+    const preview = await previewGate(call, parent, fromMessage(required(gate, 'gate')))
+    return {
+      $typeName: 'pinfold.control.scanning.v1.PreviewGateResponse',
+      checkedCount: preview.checked,
+      deniedCount: preview.denied,
+      waitingCount: preview.waiting,
+      images: preview.images.map((image) => ({ $typeName: 'pinfold.control.scanning.v1.PreviewedImage', ...image })),
+      complete: preview.complete,
     }
   },
 

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/scanning/v1/gates.proto.
  */
 export const file_pinfold_control_scanning_v1_gates: GenFile = /*@__PURE__*/
-  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIs0EChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBEl0KEHVua25vd25fc2V2ZXJpdHkYBiABKA4yPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93blNldmVyaXR5QgPgQQEiUQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBCI2CgdVbmtub3duEhcKE1VOS05PV05fVU5TUEVDSUZJRUQQABIICgRQQVNTEAESCAoEREVOWRACIlkKD1Vua25vd25TZXZlcml0eRIgChxVTktOT1dOX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEwoPQ09VTlRFRF9BU19ISUdIEAESDwoLTk9UX0NPVU5URUQQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiLUAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKFAQoQTGlzdEdhdGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEihAEKEUxpc3RHYXRlc1Jlc3BvbnNlEjAKBWdhdGVzGAEgAygLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiSAocUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAESEgoFYWZ0ZXIYAiABKAlCA+BBASJoCh1QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZRI5CgZpbWFnZXMYASADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hhbmdlZEltYWdlEgwKBG5leHQYAiABKAkiegoMQ2hhbmdlZEltYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEQoEdGFncxgDIAMoCUID4EEDEhYKCW1vcmVfdGFncxgEIAEoCEID4EEDEhMKBnJlYXNvbhgFIAEoCUID4EEDIn4KGkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5nYXRlX2V4Y2VwdGlvbhgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uQgPgQQIiMgoaUmV2b2tlR2F0ZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldEdhdGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKqAQoZTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIqABChpMaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZRJDCg9nYXRlX2V4Y2VwdGlvbnMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBTLpEAoMR2F0ZXNTZXJ2aWNlEt4BCgpDcmVhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUifYq1GAYSBAoC0Q+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEZ2F0ZSIeL3JlZ2lzdHJ5L3YyL2dhdGVzL3twYXJlbnQ9Kip9EuABCgpVcGRhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlVwZGF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUif4q1GAYSBAoC0g+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoEZ2F0ZTIgL3JlZ2lzdHJ5L3YyL2dhdGVzL3tnYXRlLnVpZD0qKn0SygEKCkRlbGV0ZUdhdGUSLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRGVsZXRlR2F0ZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkidIq1GAYSBAoC1A+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCHSobL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9EpQBCgdHZXRHYXRlEisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUiOYq1GAYSBAoC0w+atRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKeAQoJTGlzdEdhdGVzEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVzUmVzcG9uc2UiMoq1GAgSBgoC0w8QAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL2dhdGVzEuQBChVQcmV2aWV3R2F0ZVNldmVyaXRpZXMSOS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBo6LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZSJUirUYDBIKCgjTD8UMzQyUBZq1GAgYASAAKAEwAILT5JMCMjoBKiItL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9OnByZXZpZXdTZXZlcml0aWVzEpcCChNDcmVhdGVHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24imgGKtRgGEgQKAuAPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5jcmVhdGVkLnYxEgVncm91cBgBmrUYCBgAIAEoADAAgtPkkwI5Og5nYXRlX2V4Y2VwdGlvbiInL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3twYXJlbnQ9Kip9Eo4CChNSZXZva2VHYXRlRXhjZXB0aW9uEjcucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlJldm9rZUdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24ikQGKtRgGEgQKAuIPkrUYQQo2ZGV2LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy5nYXRlLmV4Y2VwdGlvbi5yZXZva2VkLnYxEgVncm91cBgBmrUYCBgAIAEoATAAgtPkkwIwOgEqIisvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnMve3VpZD0qKn06cmV2b2tlErgBChBHZXRHYXRlRXhjZXB0aW9uEjQucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVFeGNlcHRpb25SZXF1ZXN0GioucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVFeGNlcHRpb24iQoq1GAYSBAoC4Q+atRgIGAEgACgBMACC0+STAiYSJC9yZWdpc3RyeS92Mi9nYXRlRXhjZXB0aW9ucy97dWlkPSoqfRLCAQoSTGlzdEdhdGVFeGNlcHRpb25zEjYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlRXhjZXB0aW9uc1JlcXVlc3QaNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVzcG9uc2UiO4q1GAgSBgoC4Q8QAZq1GAgYASAAKAEwAILT5JMCHRIbL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
+  fileDesc("CidwaW5mb2xkL2NvbnRyb2wvc2Nhbm5pbmcvdjEvZ2F0ZXMucHJvdG8SG3BpbmZvbGQuY29udHJvbC5zY2FubmluZy52MSLXBAoER2F0ZRIUCgN1aWQYASABKAlCB+BBA6C1GAESEQoEbmFtZRgCIAEoCUID4EECEjkKBG1vZGUYAyABKA4yJi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZS5Nb2RlQgPgQQESSQoPdnVsbmVyYWJpbGl0aWVzGAQgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlZ1bG5lcmFiaWxpdHlSdWxlSAASQQoLZW5kX29mX2xpZmUYBSABKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRW5kT2ZMaWZlUnVsZUgAEj0KCGNvb2xkb3duGAYgASgLMikucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNvb2xkb3duUnVsZUgAEkgKDnN1cHBvcnRfd2luZG93GAcgASgLMi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlN1cHBvcnRXaW5kb3dSdWxlSAASHwoSZXhlbXB0X3B1bGxlZF9kYXlzGAggASgFQgPgQQESNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiPwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHRFJZX1JVThACEgsKB0VORk9SQ0UQA0IGCgRydWxlIs0EChFWdWxuZXJhYmlsaXR5UnVsZRJUCg5sZWFzdF9zZXZlcml0eRgBIAEoDjI3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5WdWxuZXJhYmlsaXR5UnVsZS5TZXZlcml0eUID4EEBEhkKDG9ubHlfZml4YWJsZRgCIAEoCEID4EEBEhsKDm9ubHlfZXhwbG9pdGVkGAMgASgIQgPgQQESFwoKYWZ0ZXJfZGF5cxgEIAEoBUID4EEBEkwKB3Vua25vd24YBSABKA4yNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93bkID4EEBEl0KEHVua25vd25fc2V2ZXJpdHkYBiABKA4yPi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuVnVsbmVyYWJpbGl0eVJ1bGUuVW5rbm93blNldmVyaXR5QgPgQQEiUQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIHCgNMT1cQARIKCgZNRURJVU0QAhIICgRISUdIEAMSDAoIQ1JJVElDQUwQBCI2CgdVbmtub3duEhcKE1VOS05PV05fVU5TUEVDSUZJRUQQABIICgRQQVNTEAESCAoEREVOWRACIlkKD1Vua25vd25TZXZlcml0eRIgChxVTktOT1dOX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEwoPQ09VTlRFRF9BU19ISUdIEAESDwoLTk9UX0NPVU5URUQQAiIPCg1FbmRPZkxpZmVSdWxlIikKDENvb2xkb3duUnVsZRIZCgxtaW5fYWdlX2RheXMYASABKAVCA+BBAiIxChFTdXBwb3J0V2luZG93UnVsZRIcCg9taW5fbW9udGhzX2xlZnQYASABKAVCA+BBAiLUAgoNR2F0ZUV4Y2VwdGlvbhIUCgN1aWQYASABKAlCB+BBA6C1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISEwoGcmVhc29uGAMgASgJQgPgQQISNAoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQISEgoFYWN0b3IYBSABKAlCA+BBAxI0CgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgpyZXZva2VkX2J5GAcgASgJQgPgQQMSNAoLY3JlYXRlX3RpbWUYZCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLdXBkYXRlX3RpbWUYZSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiYgoRQ3JlYXRlR2F0ZVJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKgtRgBEjQKBGdhdGUYAiABKAsyIS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUID4EECIoMBChFVcGRhdGVHYXRlUmVxdWVzdBI4CgRnYXRlGAEgASgLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGVCB+BBAqC1GAESNAoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgPgQQEiKQoRRGVsZXRlR2F0ZVJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIiYKDkdldEdhdGVSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKFAQoQTGlzdEdhdGVzUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQESFQoIb3JkZXJfYnkYBCABKAlCA+BBARIRCgRza2lwGAUgASgFQgPgQQEihAEKEUxpc3RHYXRlc1Jlc3BvbnNlEjAKBWdhdGVzGAEgAygLMiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3RvdGFsX2NvdW50GAMgASgDEg8KB3NraXBwZWQYBCABKAUiSAocUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAqC1GAESEgoFYWZ0ZXIYAiABKAlCA+BBASJoCh1QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZRI5CgZpbWFnZXMYASADKAsyKS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ2hhbmdlZEltYWdlEgwKBG5leHQYAiABKAkiegoMQ2hhbmdlZEltYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSEwoGZGlnZXN0GAIgASgJQgPgQQMSEQoEdGFncxgDIAMoCUID4EEDEhYKCW1vcmVfdGFncxgEIAEoCEID4EEDEhMKBnJlYXNvbhgFIAEoCUID4EEDImMKElByZXZpZXdHYXRlUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAqC1GAESNAoEZ2F0ZRgCIAEoCzIhLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlQgPgQQIiwQEKE1ByZXZpZXdHYXRlUmVzcG9uc2USGgoNY2hlY2tlZF9jb3VudBgBIAEoBUID4EEDEhkKDGRlbmllZF9jb3VudBgCIAEoBUID4EEDEhoKDXdhaXRpbmdfY291bnQYAyABKAVCA+BBAxJACgZpbWFnZXMYBCADKAsyKy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld2VkSW1hZ2VCA+BBAxIVCghjb21wbGV0ZRgFIAEoCEID4EEDInwKDlByZXZpZXdlZEltYWdlEhUKCHJlcG9fdWlkGAEgASgJQgPgQQMSFwoKcmVwb3NpdG9yeRgCIAEoCUID4EEDEhMKBmRpZ2VzdBgDIAEoCUID4EEDEhAKA3RhZxgEIAEoCUID4EEDEhMKBnJlYXNvbhgFIAEoCUID4EEDIn4KGkNyZWF0ZUdhdGVFeGNlcHRpb25SZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECoLUYARJHCg5nYXRlX2V4Y2VwdGlvbhgCIAEoCzIqLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5HYXRlRXhjZXB0aW9uQgPgQQIiMgoaUmV2b2tlR2F0ZUV4Y2VwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKgtRgBIi8KF0dldEdhdGVFeGNlcHRpb25SZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECoLUYASKqAQoZTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBIWCglzY29wZV91aWQYASABKAlCA+BBARIaCg1pbmNsdWRlX2VuZGVkGAIgASgIQgPgQQESFgoJcGFnZV9zaXplGAMgASgFQgPgQQESFwoKcGFnZV90b2tlbhgEIAEoCUID4EEBEhUKCG9yZGVyX2J5GAUgASgJQgPgQQESEQoEc2tpcBgGIAEoBUID4EEBIqABChpMaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZRJDCg9nYXRlX2V4Y2VwdGlvbnMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdG90YWxfY291bnQYAyABKAMSDwoHc2tpcHBlZBgEIAEoBTKrEgoMR2F0ZXNTZXJ2aWNlEt4BCgpDcmVhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkNyZWF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUifYq1GAYSBAoC0Q+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuY3JlYXRlZC52MRIFZ3JvdXAYAZq1GAgYACAAKAAwAILT5JMCJjoEZ2F0ZSIeL3JlZ2lzdHJ5L3YyL2dhdGVzL3twYXJlbnQ9Kip9EuABCgpVcGRhdGVHYXRlEi4ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLlVwZGF0ZUdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUif4q1GAYSBAoC0g+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUudXBkYXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCKDoEZ2F0ZTIgL3JlZ2lzdHJ5L3YyL2dhdGVzL3tnYXRlLnVpZD0qKn0SygEKCkRlbGV0ZUdhdGUSLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuRGVsZXRlR2F0ZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkidIq1GAYSBAoC1A+StRg3CixkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZGVsZXRlZC52MRIFZ3JvdXAYAZq1GAgYACABKAEwAILT5JMCHSobL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9EpQBCgdHZXRHYXRlEisucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdldEdhdGVSZXF1ZXN0GiEucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkdhdGUiOYq1GAYSBAoC0w+atRgIGAEgACgBMACC0+STAh0SGy9yZWdpc3RyeS92Mi9nYXRlcy97dWlkPSoqfRKeAQoJTGlzdEdhdGVzEi0ucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLnYxLkxpc3RHYXRlc1JlcXVlc3QaLi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVzUmVzcG9uc2UiMoq1GAgSBgoC0w8QAZq1GAgYASAAKAEwAILT5JMCFBISL3JlZ2lzdHJ5L3YyL2dhdGVzEuQBChVQcmV2aWV3R2F0ZVNldmVyaXRpZXMSOS5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVTZXZlcml0aWVzUmVxdWVzdBo6LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QcmV2aWV3R2F0ZVNldmVyaXRpZXNSZXNwb25zZSJUirUYDBIKCgjTD8UMzQyUBZq1GAgYASAAKAEwAILT5JMCMjoBKiItL3JlZ2lzdHJ5L3YyL2dhdGVzL3t1aWQ9Kip9OnByZXZpZXdTZXZlcml0aWVzEr8BCgtQcmV2aWV3R2F0ZRIvLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5QcmV2aWV3R2F0ZVJlcXVlc3QaMC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUHJldmlld0dhdGVSZXNwb25zZSJNirUYDBIKCgjTD8UMzQyUBZq1GAgYASAAKAEwAILT5JMCKzoBKiImL3JlZ2lzdHJ5L3YyL2dhdGVzL3twYXJlbnQ9Kip9OnByZXZpZXcSlwIKE0NyZWF0ZUdhdGVFeGNlcHRpb24SNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuQ3JlYXRlR2F0ZUV4Y2VwdGlvblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbiKaAYq1GAYSBAoC4A+StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZXhjZXB0aW9uLmNyZWF0ZWQudjESBWdyb3VwGAGatRgIGAAgASgAMACC0+STAjk6DmdhdGVfZXhjZXB0aW9uIicvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnMve3BhcmVudD0qKn0SjgIKE1Jldm9rZUdhdGVFeGNlcHRpb24SNy5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuUmV2b2tlR2F0ZUV4Y2VwdGlvblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbiKRAYq1GAYSBAoC4g+StRhBCjZkZXYucGluZm9sZC5jb250cm9sLnNjYW5uaW5nLmdhdGUuZXhjZXB0aW9uLnJldm9rZWQudjESBWdyb3VwGAGatRgIGAAgASgBMACC0+STAjA6ASoiKy9yZWdpc3RyeS92Mi9nYXRlRXhjZXB0aW9ucy97dWlkPSoqfTpyZXZva2USuAEKEEdldEdhdGVFeGNlcHRpb24SNC5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2V0R2F0ZUV4Y2VwdGlvblJlcXVlc3QaKi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuR2F0ZUV4Y2VwdGlvbiJCirUYBhIECgLhD5q1GAgYASAAKAEwAILT5JMCJhIkL3JlZ2lzdHJ5L3YyL2dhdGVFeGNlcHRpb25zL3t1aWQ9Kip9EsIBChJMaXN0R2F0ZUV4Y2VwdGlvbnMSNi5waW5mb2xkLmNvbnRyb2wuc2Nhbm5pbmcudjEuTGlzdEdhdGVFeGNlcHRpb25zUmVxdWVzdBo3LnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5MaXN0R2F0ZUV4Y2VwdGlvbnNSZXNwb25zZSI7irUYCBIGCgLhDxABmrUYCBgBIAAoATAAgtPkkwIdEhsvcmVnaXN0cnkvdjIvZ2F0ZUV4Y2VwdGlvbnNiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_pinfold_annotations_annotations]);
 
 /**
  * Admission policy of a group or repo. It has exactly one of the four kinds of rule.
@@ -1308,6 +1308,237 @@ export const ChangedImageSchema: GenMessage<ChangedImage, {jsonType: ChangedImag
   messageDesc(file_pinfold_control_scanning_v1_gates, 14);
 
 /**
+ * Request to preview a draft of an admission policy.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateRequest
+ */
+export type PreviewGateRequest = Message<"pinfold.control.scanning.v1.PreviewGateRequest"> & {
+  /**
+   * The uid of the group or repo that the policy would apply to.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * The draft, as for CreateGate.
+   *
+   * @generated from field: pinfold.control.scanning.v1.Gate gate = 2;
+   */
+  gate?: Gate | undefined;
+};
+
+/**
+ * Request to preview a draft of an admission policy.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateRequest
+ */
+export type PreviewGateRequestJson = {
+  /**
+   * The uid of the group or repo that the policy would apply to.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent?: string;
+
+  /**
+   * The draft, as for CreateGate.
+   *
+   * @generated from field: pinfold.control.scanning.v1.Gate gate = 2;
+   */
+  gate?: GateJson;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PreviewGateRequest.
+ * Use `create(PreviewGateRequestSchema)` to create a new message.
+ */
+export const PreviewGateRequestSchema: GenMessage<PreviewGateRequest, {jsonType: PreviewGateRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 15);
+
+/**
+ * Result of a draft for the images of the latest tags.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateResponse
+ */
+export type PreviewGateResponse = Message<"pinfold.control.scanning.v1.PreviewGateResponse"> & {
+  /**
+   * Number of images that were checked: at most 200. An image with several tags is counted once per repo.
+   *
+   * @generated from field: int32 checked_count = 1;
+   */
+  checkedCount: number;
+
+  /**
+   * Number of them that the policy would deny. Images with an exemption are not denied.
+   *
+   * @generated from field: int32 denied_count = 2;
+   */
+  deniedCount: number;
+
+  /**
+   * Number of them that the policy would allow because they wait to be read or compared.
+   *
+   * @generated from field: int32 waiting_count = 3;
+   */
+  waitingCount: number;
+
+  /**
+   * Images that the policy would deny, those of the latest tags first; at most 20.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.PreviewedImage images = 4;
+   */
+  images: PreviewedImage[];
+
+  /**
+   * True if every tagged image was checked. False if there are more images, or if the check took more than two seconds.
+   *
+   * @generated from field: bool complete = 5;
+   */
+  complete: boolean;
+};
+
+/**
+ * Result of a draft for the images of the latest tags.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewGateResponse
+ */
+export type PreviewGateResponseJson = {
+  /**
+   * Number of images that were checked: at most 200. An image with several tags is counted once per repo.
+   *
+   * @generated from field: int32 checked_count = 1;
+   */
+  checkedCount?: number;
+
+  /**
+   * Number of them that the policy would deny. Images with an exemption are not denied.
+   *
+   * @generated from field: int32 denied_count = 2;
+   */
+  deniedCount?: number;
+
+  /**
+   * Number of them that the policy would allow because they wait to be read or compared.
+   *
+   * @generated from field: int32 waiting_count = 3;
+   */
+  waitingCount?: number;
+
+  /**
+   * Images that the policy would deny, those of the latest tags first; at most 20.
+   *
+   * @generated from field: repeated pinfold.control.scanning.v1.PreviewedImage images = 4;
+   */
+  images?: PreviewedImageJson[];
+
+  /**
+   * True if every tagged image was checked. False if there are more images, or if the check took more than two seconds.
+   *
+   * @generated from field: bool complete = 5;
+   */
+  complete?: boolean;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PreviewGateResponse.
+ * Use `create(PreviewGateResponseSchema)` to create a new message.
+ */
+export const PreviewGateResponseSchema: GenMessage<PreviewGateResponse, {jsonType: PreviewGateResponseJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 16);
+
+/**
+ * Image that a draft of a policy would deny.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewedImage
+ */
+export type PreviewedImage = Message<"pinfold.control.scanning.v1.PreviewedImage"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * Path of the repo, such as `acme/payments/ledger`.
+   *
+   * @generated from field: string repository = 2;
+   */
+  repository: string;
+
+  /**
+   * Digest of the image.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * A tag that points to the image.
+   *
+   * @generated from field: string tag = 4;
+   */
+  tag: string;
+
+  /**
+   * Reason why it would be denied.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Image that a draft of a policy would deny.
+ *
+ * @generated from message pinfold.control.scanning.v1.PreviewedImage
+ */
+export type PreviewedImageJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * Path of the repo, such as `acme/payments/ledger`.
+   *
+   * @generated from field: string repository = 2;
+   */
+  repository?: string;
+
+  /**
+   * Digest of the image.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest?: string;
+
+  /**
+   * A tag that points to the image.
+   *
+   * @generated from field: string tag = 4;
+   */
+  tag?: string;
+
+  /**
+   * Reason why it would be denied.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message pinfold.control.scanning.v1.PreviewedImage.
+ * Use `create(PreviewedImageSchema)` to create a new message.
+ */
+export const PreviewedImageSchema: GenMessage<PreviewedImage, {jsonType: PreviewedImageJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_scanning_v1_gates, 17);
+
+/**
  * Request to create an exemption for a digest in a group or repo.
  *
  * @generated from message pinfold.control.scanning.v1.CreateGateExceptionRequest
@@ -1354,7 +1585,7 @@ export type CreateGateExceptionRequestJson = {
  * Use `create(CreateGateExceptionRequestSchema)` to create a new message.
  */
 export const CreateGateExceptionRequestSchema: GenMessage<CreateGateExceptionRequest, {jsonType: CreateGateExceptionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 15);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 18);
 
 /**
  * Request to end one exemption before its expiry.
@@ -1389,7 +1620,7 @@ export type RevokeGateExceptionRequestJson = {
  * Use `create(RevokeGateExceptionRequestSchema)` to create a new message.
  */
 export const RevokeGateExceptionRequestSchema: GenMessage<RevokeGateExceptionRequest, {jsonType: RevokeGateExceptionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 16);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 19);
 
 /**
  * Request to read one exemption.
@@ -1424,7 +1655,7 @@ export type GetGateExceptionRequestJson = {
  * Use `create(GetGateExceptionRequestSchema)` to create a new message.
  */
 export const GetGateExceptionRequestSchema: GenMessage<GetGateExceptionRequest, {jsonType: GetGateExceptionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 17);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 20);
 
 /**
  * Request to list exemptions: filter, order and page.
@@ -1537,7 +1768,7 @@ export type ListGateExceptionsRequestJson = {
  * Use `create(ListGateExceptionsRequestSchema)` to create a new message.
  */
 export const ListGateExceptionsRequestSchema: GenMessage<ListGateExceptionsRequest, {jsonType: ListGateExceptionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 18);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 21);
 
 /**
  * One page of exemptions.
@@ -1614,7 +1845,7 @@ export type ListGateExceptionsResponseJson = {
  * Use `create(ListGateExceptionsResponseSchema)` to create a new message.
  */
 export const ListGateExceptionsResponseSchema: GenMessage<ListGateExceptionsResponse, {jsonType: ListGateExceptionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_pinfold_control_scanning_v1_gates, 19);
+  messageDesc(file_pinfold_control_scanning_v1_gates, 22);
 
 /**
  * Admission policies (gates) refuse pulls of images that are vulnerable, past or near their end of life, or too new.
@@ -1685,6 +1916,17 @@ export const GatesService: GenService<{
     methodKind: "unary";
     input: typeof PreviewGateSeveritiesRequestSchema;
     output: typeof PreviewGateSeveritiesResponseSchema;
+  },
+  /**
+   * Checks the images of the latest tags against a draft of an admission policy. Changes nothing. `mode` and `name` of the
+   * draft do not matter. Returns NOT_FOUND if the group or repo does not exist.
+   *
+   * @generated from rpc pinfold.control.scanning.v1.GatesService.PreviewGate
+   */
+  previewGate: {
+    methodKind: "unary";
+    input: typeof PreviewGateRequestSchema;
+    output: typeof PreviewGateResponseSchema;
   },
   /**
    * Creates an exemption from all admission policies for one digest, in a repo or in a group and everything below it.
