@@ -51,4 +51,21 @@ export async function checkOversight({ check, scene, asOperator, goTo }: Kit): P
     expect(lines[0]!.startsWith('time,actor,action,sentence,') && lines.length > 5, lines.slice(0, 2))
     await context.close()
   })
+
+  await check('integrations: attempts of a delivery, and a connection test of an identity provider', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/g/${scene.orgName}/~/integrations/webhooks`)
+    await page
+      .getByRole('button', { name: /^Attempts to deliver the event of/ })
+      .first()
+      .click()
+    const attempts = page.getByRole('dialog').getByRole('table', { name: 'Attempts' })
+    await attempts.getByRole('row').filter({ hasText: ' ms' }).first().waitFor()
+    await page.keyboard.press('Escape')
+
+    await goTo(page, `/ui/g/${scene.orgName}/~/members/invitations`)
+    await page.getByRole('button', { name: 'Test connection' }).first().click()
+    await page.getByText(/^The server can read the configuration/).waitFor()
+    await context.close()
+  })
 }

@@ -12,6 +12,7 @@ import type { AccessRequestJson } from '#gen/pinfold/control/iam/v1/access_reque
 import type { ClaimChecksJson } from '#gen/pinfold/control/iam/v1/claim_checks_pb.ts'
 import type { EmailDomainJson } from '#gen/pinfold/control/iam/v1/email_domains_pb.ts'
 import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
+import type { ProviderDiscoveryJson } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
 import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
 import type { DigestPullsJson, ReferrerJson } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
@@ -106,6 +107,7 @@ export type EmailDomain = Full<EmailDomainJson>
 export type Mapping = Full<ExternalGroupRoleMappingJson>
 export type Subscription = Full<SubscriptionJson>
 export type SubscriptionSettings = Full<SubscriptionSettingsJson>
+export type Discovery = Full<ProviderDiscoveryJson>
 export type Delivery = Full<DeliveryJson>
 export type Replayed = Full<ReplayEventsResponseJson>
 export type AuditAction = Full<AuditActionJson>

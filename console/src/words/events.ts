@@ -1,5 +1,5 @@
 // Texts of webhooks, which the API calls subscriptions, of their deliveries, and of live events.
-import { counted } from './format.ts'
+import { counted, numbers } from './format.ts'
 
 const webhooks = {
   noWebhooks: 'There are no webhooks here yet. Create one to send the events of this group to a URL.',
@@ -35,6 +35,21 @@ const deliveries = {
   deliveryStates: { '': 'all', WAITING: 'waiting', DELIVERED: 'delivered', GIVEN_UP: 'failed' },
   noDeliveries: 'There are no deliveries with this status.',
   attempts: 'Attempts',
+  attemptsOf: (time: string) => `Attempts to deliver the event of ${time}`,
+  noAttempts: 'There was no attempt yet.',
+  duration: 'Duration',
+  milliseconds: (count: number) => `${numbers(count)} ms`,
+  attemptResults: {
+    delivered: 'delivered',
+    refused: 'refused by the endpoint',
+    slowed: 'the endpoint asked to wait',
+    gone: 'the endpoint does not exist any more',
+    timeout: 'no response in time',
+    unreachable: 'the endpoint cannot be reached',
+    'private-address': 'the address is in a private network',
+    insecure: 'the certificate is not valid',
+    'bad-url': 'the URL is not valid',
+  } as Record<string, string>,
   lastResponse: 'Last response',
   redeliver: 'Redeliver',
   redeliverOf: (time: string) => `Redeliver the event of ${time}`,

@@ -4,14 +4,14 @@ import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import type { Delivery } from '../../data/types.ts'
-import { ActButton } from '../../ui/form.tsx'
+import { ActButton, DialogButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, Time } from '../../ui/text.tsx'
+import { Badge, Time, timeText } from '../../ui/text.tsx'
 import { eventWords } from '../../words/events.ts'
-import { words } from '../../words.ts'
+import { numbers, words } from '../../words.ts'
 
 const root = '/events/v2/subscriptions'
 const states = ['', 'WAITING', 'DELIVERED', 'GIVEN_UP'] as const
@@ -78,6 +78,43 @@ function DeliveryList({ uid, name, state, round, onSent, after = '' }: ListProps
   )
 }
 
+type Attempt = Delivery['attempts'][number]
+
+/** Status code and result of an attempt. */
+function resultOf({ status, result }: Attempt): string {
+  const text = eventWords.attemptResults[result] ?? result
+  return status === 0 ? text : `${status}, ${text}`
+}
+
+/** Attempts of a delivery, the latest first. */
+function Attempts({ uid }: { uid: string }) {
+  const read = useLoad(`delivery ${uid}`, (signal) => ask<Delivery>('GET', `/events/v2/deliveries/${uid}`, { signal }))
+  return (
+    <Shown of={read}>
+      {({ attempts }) =>
+        attempts.length === 0 ? (
+          <Empty>{eventWords.noAttempts}</Empty>
+        ) : (
+          <Table
+            caption={eventWords.attempts}
+            items={attempts.toReversed()}
+            keyOf={({ createTime }) => createTime}
+            columns={[
+              { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+              { title: words.result, cell: resultOf },
+              {
+                title: eventWords.duration,
+                isNumber: true,
+                cell: ({ durationMs }) => eventWords.milliseconds(durationMs),
+              },
+            ]}
+          />
+        )
+      }
+    </Shown>
+  )
+}
+
 type Again = (uid: string) => () => Promise<void>
 
 function columnsFor(again: Again | undefined): Column<Delivery>[] {
@@ -91,8 +128,24 @@ function columnsFor(again: Again | undefined): Column<Delivery>[] {
         </Badge>
       ),
     },
-    { title: eventWords.attempts, cell: ({ attemptCount }) => attemptCount },
-    { title: eventWords.lastResponse, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
+    {
+      title: eventWords.attempts,
+      isNumber: true,
+      cell: ({ uid, attemptCount, createTime }) =>
+        attemptCount === 0 ? (
+          <span class="dim">0</span>
+        ) : (
+          <DialogButton button={numbers(attemptCount)} title={eventWords.attemptsOf(timeText(createTime))}>
+            {() => <Attempts uid={uid} />}
+          </DialogButton>
+        ),
+    },
+    { title: eventWords.lastResponse, cell: ({ lastAttempt }) => (lastAttempt ? resultOf(lastAttempt) : '–') },
+    {
+      title: eventWords.duration,
+      isNumber: true,
+      cell: ({ lastAttempt }) => (lastAttempt ? eventWords.milliseconds(lastAttempt.durationMs) : '–'),
+    },
     { title: words.time, cell: ({ createTime }) => <Time at={createTime} /> },
   ]
   if (!again) return columns

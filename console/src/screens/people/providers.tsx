@@ -4,7 +4,7 @@ import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { parentOf } from '../../data/names.ts'
-import type { Group, Provider } from '../../data/types.ts'
+import type { Discovery, Group, Provider } from '../../data/types.ts'
 import { toUniqueNames } from '../../data/unique-names.ts'
 import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -65,6 +65,7 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
           <code>{`${location.origin}/oauth/callback/${uid}`}</code>
         </dd>
       </dl>
+      <Connection uid={uid} />
       <Scim uid={uid} />
       {canSaveProvider('identity_providers.update', uid) && <ChangeProvider one={one} onChange={onChange} />}{' '}
       {can('identity_providers.delete', uid) && (
@@ -82,6 +83,23 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
       )}
       <Mappings provider={uid} name={label} />
     </section>
+  )
+}
+
+/** Checks whether the server can read the discovery document of a provider. */
+function Connection({ uid }: { uid: string }) {
+  const [found, setFound] = useState<Discovery>()
+  const test = async () => setFound(await ask<Discovery>('GET', `${root}/${uid}/discovery`))
+  return (
+    <div>
+      <ActButton act={test}>{peopleWords.testConnection}</ActButton>
+      {found?.state === 'STATE_READABLE' && <Note kind="good">{peopleWords.connected}</Note>}
+      {found && found.state !== 'STATE_READABLE' && (
+        <Note kind="warn">
+          {peopleWords.notConnected} <bdi>{found.problem}</bdi>
+        </Note>
+      )}
+    </div>
   )
 }
 
