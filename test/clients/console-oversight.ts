@@ -66,6 +66,10 @@ export async function checkOversight({ check, scene, asOperator, goTo }: Kit): P
     await goTo(page, `/ui/g/${scene.orgName}/~/members/invitations`)
     await page.getByRole('button', { name: 'Test connection' }).first().click()
     await page.getByText(/^The server can read the configuration/).waitFor()
+
+    await goTo(page, '/ui/organizations')
+    await page.getByRole('link', { name: 'Data sources' }).click()
+    await page.getByRole('main').getByText('pinfold vulnerabilities sync').waitFor()
     await context.close()
   })
 }

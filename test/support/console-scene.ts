@@ -135,6 +135,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Advisories', path: '/ui/advisories' },
     { name: 'Advisory', path: `/ui/advisories/${advisory}` },
     { name: 'Libraries', path: '/ui/libraries' },
+    { name: 'Data sources', path: '/ui/sources' },
     { name: 'Account', path: '/ui/account' },
   ]
 }

@@ -68,6 +68,7 @@ export const paths = {
   account: `${base}account`,
   advisories: `${base}advisories`,
   libraries: `${base}libraries`,
+  sources: `${base}sources`,
   group: (names: readonly string[], ...tail: string[]) =>
     `${base}g/${joined(names)}${tail.length > 0 ? `/~/${joined(tail)}` : ''}`,
   repo: (names: readonly string[], ...tail: string[]) =>

@@ -90,6 +90,7 @@ const heads: Record<string, ScreenName> = {
   package: at('search', 'package'),
   account: at('account', 'account'),
   libraries: at('server', 'libraries'),
+  sources: at('server', 'sources'),
 }
 
 const loaded = new Map<AreaName, Area>()

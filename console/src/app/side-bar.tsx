@@ -51,7 +51,7 @@ export function SideBar({ showHelp }: { showHelp: () => void }) {
   )
 }
 
-const serverHeads = ['setup', 'organizations', 'advisories', 'libraries']
+const serverHeads = ['setup', 'organizations', 'sources', 'advisories', 'libraries']
 const isServerHead = (head: string): boolean => serverHeads.includes(head)
 
 function Item({ href, icon, label, isNow }: { href: string; icon: IconName; label: string; isNow: boolean }) {
@@ -93,6 +93,9 @@ function ServerLinks() {
   const links = [
     ...(me.isOperator ? ([{ name: 'setup', href: paths.setup, icon: 'setup', label: words.setup }] as const) : []),
     { name: 'organizations', href: paths.organizations, icon: 'organization', label: words.organizations },
+    ...(me.isOperator
+      ? [{ name: 'sources', href: paths.sources, icon: 'integrations', label: words.dataSources } as const]
+      : []),
     { name: 'advisories', href: paths.advisories, icon: 'advisories', label: words.advisories },
     { name: 'libraries', href: paths.libraries, icon: 'libraries', label: words.libraries },
   ] as const

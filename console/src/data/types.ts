@@ -42,6 +42,7 @@ import type {
 import type { CheckPoliciesResponseJson } from '#gen/pinfold/control/scanning/v1/policy_checks_pb.ts'
 import type { RiskAcceptanceJson } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import type { VexSignerJson } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
+import type { ListVulnerabilitySourcesResponseJson } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import type { GroupInviteJson } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
@@ -108,6 +109,7 @@ export type Mapping = Full<ExternalGroupRoleMappingJson>
 export type Subscription = Full<SubscriptionJson>
 export type SubscriptionSettings = Full<SubscriptionSettingsJson>
 export type Discovery = Full<ProviderDiscoveryJson>
+export type VulnerabilitySources = Full<ListVulnerabilitySourcesResponseJson>
 export type Delivery = Full<DeliveryJson>
 export type Replayed = Full<ReplayEventsResponseJson>
 export type AuditAction = Full<AuditActionJson>

@@ -34,6 +34,7 @@ export const frame = {
   integrationKinds: { webhooks: 'Webhooks', mirrors: 'Mirrors', tokens: 'Tokens' },
   serverAdministration: 'Server administration',
   setup: 'Setup',
+  dataSources: 'Data sources',
   advisories: 'Advisories',
   libraries: 'Libraries',
   serverAndAccount: 'Server and account',

@@ -27,8 +27,7 @@ export const setupWords = {
   invitePerson: 'Invite the first person',
   needsOrganization: 'Create an organization first.',
   pushStep: 'Push the first image',
-  pushHint:
-    'Run these commands on the machine of the server. Replace alpine with the name of your image.',
+  pushHint: 'Run these commands on the machine of the server. Replace alpine with the name of your image.',
   pushedTags: (count: number) => (count === 1 ? 'The server has a tag.' : `The server has ${counted(count, 'tag')}.`),
   pushCommands: 'Commands to push an image',
   dataStep: 'Turn on vulnerability data',
