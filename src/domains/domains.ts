@@ -11,6 +11,7 @@ import { policy } from '#domains/policy/domain.ts'
 import { registry } from '#domains/registry/domain.ts'
 import { scanning } from '#domains/scanning/domain.ts'
 import { search } from '#domains/search/domain.ts'
+import { summaries } from '#domains/summaries/domain.ts'
 
 /** Every domain, the lowest layer first: a domain imports only domains before it. A new domain is one line here. */
 export const domains: readonly Domain[] = [
@@ -25,5 +26,6 @@ export const domains: readonly Domain[] = [
   mirrors,
   libraries,
   search,
+  summaries,
   ping,
 ]

@@ -70,6 +70,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   mirrors: ['follows', 'copies'],
   libraries: [],
   search: [],
+  summaries: [],
   ping: [],
 }
 

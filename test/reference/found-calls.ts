@@ -1,4 +1,4 @@
-// Examples of searches: for images by their contents, and for anything by its name.
+// Examples of searches, for images by their contents and for anything by its name, and of summaries.
 import type { Json } from '../support/pinfold.ts'
 
 export const foundCalls: readonly (readonly [method: string, request: Json, name?: string])[] = [
@@ -13,4 +13,7 @@ export const foundCalls: readonly (readonly [method: string, request: Json, name
     { repoUid: '$app', digest: '$digest', baseDigest: '$older' },
   ],
   ['control.search.v1.SearchService/Search', { query: 'app', pageSize: 2 }],
+  ['control.summaries.v1.SummariesService/GetImageSummaries', { repoUid: '$app', digests: ['$digest'] }],
+  ['control.summaries.v1.SummariesService/GetImageLayers', { repoUid: '$app', digest: '$digest' }],
+  ['control.summaries.v1.SummariesService/GetScopeSummaries', { uids: ['$org', '$app'] }],
 ]

@@ -47,6 +47,37 @@ export function imageConfigOf(bytes: Uint8Array): ImageConfig {
   }
 }
 
+/** Facts about the build of an image, from its configuration. `history` has the build steps from the base to the top. */
+export type BuildInfo = {
+  created: string
+  author: string
+  history: { command: string; isEmpty: boolean }[]
+}
+
+/** Most characters of the command of a build step that are shown. */
+const maxCommand = 4096
+
+/** Reads the facts about the build of an image. Members of the wrong type are ignored. */
+export function buildInfoOf(bytes: Uint8Array): BuildInfo {
+  const document = membersOf(parseConfig(bytes))
+  const history = Array.isArray(document.history) ? document.history.map(membersOf) : []
+  return {
+    created: textOf(document.created),
+    author: textOf(document.author),
+    history: history.map((step) => ({
+      command: textOf(step.created_by).slice(0, maxCommand),
+      isEmpty: step.empty_layer === true,
+    })),
+  }
+}
+
+/** Platform of an image, such as `linux/arm/v7`. Empty if the configuration has none. */
+export function platformOfConfig(bytes: Uint8Array): string {
+  const { os, architecture, variant } = membersOf(parseConfig(bytes))
+  const parts = [textOf(os), textOf(architecture), textOf(variant)]
+  return parts[0] === '' || parts[1] === '' ? '' : parts.filter(Boolean).join('/')
+}
+
 /** Parses a configuration. Returns undefined if the text is not JSON, or if it exceeds the limits. */
 export function parseConfig(bytes: Uint8Array): unknown {
   if (jsonProblem(bytes, configLimits)) return undefined

@@ -22,6 +22,7 @@ import {
   everyShape,
   maxBundles,
   recentMs,
+  shapes,
   type Tag,
   type TagRepo,
   type TagsSummary,
@@ -166,6 +167,13 @@ export async function isRecentlyUpdated(call: Call, repoUid: string): Promise<bo
   const filter = { name: '', digest: '', updatedSince: '', asked: everyShape }
   const newest = await newestTag(call.app.db, [{ below: repoUid }], filter)
   return newest !== undefined && Date.parse(call.now) - Date.parse(newest.updateTime) < recentMs
+}
+
+/** Number of tags of a repository or below a group, without tags of referrers, and the tag that was changed last. */
+export async function tagsBelow(reader: Reader, uid: string): Promise<{ count: number; newest: Tag | undefined }> {
+  const filter = { name: '', digest: '', updatedSince: '', asked: shapes.dates | shapes.epochs }
+  const branches = [{ below: uid }]
+  return { count: await store.countTags(reader, branches, filter), newest: await newestTag(reader, branches, filter) }
 }
 
 async function newestTag(reader: Reader, branches: store.TagBranch[], filter: store.TagFilter) {

@@ -17,11 +17,19 @@ export function severityOf(vendor: number, own: readonly RecordSeverity[], other
 const systems = ['CVSS_V4', 'CVSS_V3', 'CVSS_V2'] as const
 
 function levelOf(severities: readonly RecordSeverity[]): number {
+  const best = highestScore(severities)
+  return best ? levelOfScore(best.score, best.system) : unknownSeverity
+}
+
+/** Highest CVSS base score of the newest version of CVSS. Undefined if the record has no valid vector. */
+export function highestScore(
+  severities: readonly RecordSeverity[],
+): { score: number; system: (typeof systems)[number] } | undefined {
   for (const system of systems) {
     const scores = severities.flatMap(({ type, score }) => (type === system && score !== undefined ? [score] : []))
-    if (scores.length > 0) return levelOfScore(Math.max(...scores), system)
+    if (scores.length > 0) return { score: Math.max(...scores), system }
   }
-  return unknownSeverity
+  return undefined
 }
 
 /** Score ranges of the CVSS rating scales by FIRST. A score of 0 means no impact. */

@@ -50,6 +50,8 @@ function toMessage({
   affected,
   fixes,
   level,
+  title,
+  score,
   foundTime,
   suppressedBy,
   acceptedBy,
@@ -67,7 +69,8 @@ function toMessage({
     package: affected.name,
     ranges: JSON.stringify(affected.ranges),
     fixedVersions: fixes,
-    severity: level,
+    ...{ severity: level, title },
+    ...(score !== undefined && { score }),
     foundTime: timestamp(foundTime),
     public: affected.organization === '',
     acceptedBy: acceptedBy.map(({ vulnerability, uid, signer, reason, actor, expireTime }) => ({

@@ -8,7 +8,7 @@ import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound } from '#lib/errors.ts'
 import { orderOf } from '../findings/compare.service.ts'
 import { findingStates } from '../findings/findings.model.ts'
-import { levelName, severityRank, unknownSeverity } from '../findings/severity.model.ts'
+import { highestScore, levelName, severityRank, unknownSeverity } from '../findings/severity.model.ts'
 import { type Accepted, countedAt, isAcceptedAt, type Known } from '../image-findings/image-findings.model.ts'
 import type { Gap } from '../image-findings/reports.model.ts'
 import { ranksOf } from '../ranks/ranks.service.ts'
@@ -22,6 +22,10 @@ export type ShownFinding = Known & {
   purl: string
   fixes: string[]
   level: string
+  /** First line of the summary of the record. */
+  title: string
+  /** CVSS base score. Undefined if the record has none. */
+  score: number | undefined
   suppressedBy: SuppressedBy | undefined
   /** Accepted risks that apply to the finding now. */
   acceptedBy: readonly Accepted[]
@@ -43,6 +47,12 @@ export type ImageFindings = {
 }
 
 const maxFindings = 20_000
+const maxTitle = 200
+
+function titleOf(summary: string): string {
+  const line = summary.split('\n', 1)[0]!.trim()
+  return line.length > maxTitle ? `${line.slice(0, maxTitle - 1)}…` : line
+}
 
 /** Lists the findings of an image. Throws NOT_FOUND if the repository or the image does not exist. */
 export async function imageFindings(call: Call, repoUid: string, digest: string): Promise<ImageFindings> {
@@ -67,6 +77,8 @@ export async function imageFindings(call: Call, repoUid: string, digest: string)
       purl: purlOf(one, distribution.id),
       fixes: fixesFor(one.component, one.affected, orderOf(one.component)),
       level: levelName(one.severity),
+      title: titleOf(one.record.summary),
+      score: highestScore(one.record.severities)?.score,
       suppressedBy: suppressionOf(one, distribution.id),
       acceptedBy: one.accepted.flat().filter((by) => isAcceptedAt(by, by.vulnerability, call.now)),
     }))
