@@ -75,14 +75,14 @@ async function checkRetention({ check, scene, asOperator, goTo }: Kit): Promise<
 
   await check('a digest shows its legal hold until the hold is released', async () => {
     const { context, page } = await asOperator()
-    const digestPage = `/ui/r/${scene.path}/~/digests/${scene.older}`
+    const digestPage = `/ui/r/${scene.path}/~/digests/${scene.older}?tab=retention`
     await goTo(page, `/ui/r/${scene.path}?view=promises`)
     await page.getByText('New legal hold').click()
     await page.getByLabel(/current and former digests of these tags/).fill('v2')
     await page.getByLabel('Reason').first().fill('an audit')
     await press(page, 'Hold')
     await rowOf(page, 'an audit').waitFor()
-    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=retention`)
     await page.getByText('A legal hold keeps this digest.').waitFor()
     await goTo(page, digestPage)
     await page.getByText('A legal hold keeps this digest.').waitFor()
@@ -90,11 +90,11 @@ async function checkRetention({ check, scene, asOperator, goTo }: Kit): Promise<
     await press(page, 'Release v2')
     await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
     await rowOf(page, 'an audit').waitFor({ state: 'detached' })
-    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=retention`)
     expect((await page.getByText('A legal hold keeps this digest.').count()) === 0, await page.innerText('main'))
 
     const { body } = await operator.get(`/registry/v2/tags?uidp.descendantsOf=${scene.folder.uid}&name=weekly`)
-    await goTo(page, `/ui/r/${scene.orgName}/payments/worker/~/digests/${body.tags[0].digest}`)
+    await goTo(page, `/ui/r/${scene.orgName}/payments/worker/~/digests/${body.tags[0].digest}?tab=retention`)
     await page.getByText(/^Nothing prevents the deletion of this digest/).waitFor()
     await page.getByText(/because these tags point to it: weekly$/).waitFor()
     expect((await page.getByText('There is no end date.').count()) === 0, await page.innerText('main'))
@@ -106,7 +106,7 @@ async function checkQuarantine({ check, scene, asOperator, goTo }: Kit): Promise
   const { operator } = scene.pinfold
   await check('a digest is quarantined from its page, and released on the retention page', async () => {
     const { context, page } = await asOperator()
-    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.older}`)
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.older}?tab=retention`)
     await press(page, /^Quarantine [0-9a-f]{8}/)
     await page.getByRole('dialog').getByLabel('Reason').fill('found to be bad')
     await page.getByRole('dialog').getByRole('button', { name: 'Quarantine' }).click()
@@ -318,9 +318,11 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
 
   await check('a digest lists its referrers and pulls', async () => {
     const { context, page } = await asOperator()
-    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=referrers`)
     const referrers = page.getByRole('table', { name: 'Referrers' }).locator('tbody tr')
     expect((await referrers.allInnerTexts()).join().includes('application/spdx+json'), await page.innerText('main'))
+    await page.getByRole('link', { name: 'Pulls', exact: true }).click()
+    await settled(page)
     const pulls = page.getByRole('table', { name: 'Pulls' }).locator('tbody tr')
     expect((await pulls.count()) >= 1, await page.innerText('main'))
     await context.close()

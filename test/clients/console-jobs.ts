@@ -141,7 +141,7 @@ async function checkDryRunPolicies({ check, scene, asOperator, goTo }: Kit): Pro
       return body.gateExceptions.filter(({ reason }: { reason: string }) => reason === 'looked at by hand')
     }
     expect((await listed()).length === 1, await listed())
-    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=retention`)
     const says = page.getByRole('table', { name: 'Results of admission policies' }).getByRole('row')
     await says.filter({ hasText: 'old-enough' }).filter({ hasText: 'allowed by an exemption' }).waitFor()
     await goTo(page, path)

@@ -79,8 +79,8 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
     const of: [screen: string, path: string, list: string][] = [
       ['folders of a group', `/ui/g/${scene.orgName}/~/repositories`, 'Folders'],
       ['tag updates', `/ui/r/${scene.path}/~/tags/stable`, 'Tag updates'],
-      ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Current and former tags'],
-      ['packages', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Packages'],
+      ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=history`, 'Current and former tags'],
+      ['packages', `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=packages`, 'Packages'],
       ['plan', `/ui/r/${scene.orgName}/payments/worker?view=promises&plan=${scene.plan}`, 'Planned deletions'],
       ['mirrors', `/ui/g/${scene.orgName}/~/mirrors`, 'Mirrors'],
     ]
@@ -275,7 +275,7 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const { context, page } = await asOperator()
     await page.route(/\/findings/, (asked) => asked.fulfill(away), { times: 1 })
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
-    await page.getByRole('table', { name: 'Packages', exact: true }).waitFor()
+    await page.getByRole('definition').filter({ hasText: 'linux/amd64' }).waitFor()
     expect((await page.getByRole('alert').count()) === 1, await page.innerText('main'))
     await audit(page)
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click()

@@ -67,6 +67,7 @@ async function checkTagsAndDigests({ check, scene, asOperator, goTo }: Kit): Pro
       expect(pin.endsWith(`${scene.path}@${scene.digestThen}`), pin)
 
       await search(page, `${scene.path}@${scene.digest}`)
+      await use(page, page.getByRole('link', { name: 'History', exact: true }))
       const ever = page.getByRole('table', { name: 'Current and former tags' })
       await ever.getByRole('row').filter({ hasText: 'gone' }).filter({ hasText: 'deleted' }).waitFor()
 

@@ -31,6 +31,7 @@ import { runProcess } from '../support/process.ts'
 import { localUpstreams } from '../support/upstream.ts'
 import { checkChanges } from './console-changes.ts'
 import { checkCreation } from './console-creation.ts'
+import { checkImages } from './console-images.ts'
 import { checkJobs } from './console-jobs.ts'
 import { checkEvents, checkLists } from './console-lists.ts'
 import { checkOversight } from './console-oversight.ts'
@@ -147,7 +148,7 @@ await check(
 
 await check('3: a digest lists its current, former and deleted tags as the API does', async () => {
   const { context, page } = await asOperator()
-  await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+  await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=history`)
   const table = page.getByRole('table', { name: 'Current and former tags' })
   const rows = await table.locator('tbody tr').allInnerTexts()
   const { body } = await scene.pinfold.operator.get(
@@ -164,6 +165,7 @@ await check('3: a digest lists its current, former and deleted tags as the API d
     rows.some((row) => row.includes('gone') && row.includes('deleted')),
     rows,
   )
+  await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
   expect((await page.getByText('CVE-2024-7777').count()) > 0, await page.innerText('main'))
   await context.close()
 })
@@ -522,6 +524,8 @@ await check(
     await context.close()
   },
 )
+
+await checkImages({ check, scene, asOperator, goTo })
 
 await checkLists({ check, scene, asOperator, goTo })
 

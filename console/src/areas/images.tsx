@@ -6,7 +6,7 @@ import { TagScreen } from '../screens/tags/tag.tsx'
 
 export const screens: Screens = {
   tag: ({ names, tail, query }) => <TagScreen names={names} tag={tail[1] ?? ''} query={query} />,
-  digest: ({ names, tail }) => <DigestScreen names={names} digest={tail[1] ?? ''} />,
+  digest: ({ names, tail, query }) => <DigestScreen names={names} digest={tail[1] ?? ''} query={query} />,
   diff: ({ names, tail }) => {
     const [older = '', newer = ''] = (tail[1] ?? '').split('..')
     return <DiffScreen names={names} older={older} newer={newer} />

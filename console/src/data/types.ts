@@ -43,6 +43,11 @@ import type { CheckPoliciesResponseJson } from '#gen/pinfold/control/scanning/v1
 import type { RiskAcceptanceJson } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import type { VexSignerJson } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import type { ListVulnerabilitySourcesResponseJson } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
+import type {
+  ImageLayersJson,
+  ImageSummaryJson,
+  ScopeSummaryJson,
+} from '#gen/pinfold/control/summaries/v1/summaries_pb.ts'
 import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
 import type { GroupInviteJson } from '#gen/pinfold/iam/v2/group_invites_pb.ts'
@@ -117,3 +122,7 @@ export type AuditEntry = Full<AuditEntryJson>
 export type Advisory = Full<AdvisoryJson>
 export type Artifact = Full<ArtifactJson>
 export type ArtifactVersion = Full<ArtifactVersionJson>
+export type ImageSummary = Full<ImageSummaryJson>
+export type ImageLayers = Full<ImageLayersJson>
+export type ScopeSummary = Full<ScopeSummaryJson>
+export type SearchResult = Full<SearchResultJson>

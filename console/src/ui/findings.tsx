@@ -4,6 +4,8 @@ import { Icon } from './icon.tsx'
 
 export type Counts = { critical: number; high: number; medium: number; low: number; unknown: number }
 const severities = ['critical', 'high', 'medium', 'low'] as const
+/** Short labels below the cells, where a page shows only one image. */
+const labels = { critical: 'crit', high: 'high', medium: 'med', low: 'low' }
 
 type StripProps = { counts: Counts; href?: string }
 
@@ -13,7 +15,7 @@ export function FindingsStrip({ counts, href }: StripProps) {
     <>
       <span class="unseen">{words.findingCounts(counts)}</span>
       {severities.map((one) => (
-        <i key={one} class={counts[one] > 0 ? one : ''} aria-hidden="true">
+        <i key={one} class={counts[one] > 0 ? one : ''} aria-hidden="true" data-label={labels[one]}>
           {counts[one]}
         </i>
       ))}
@@ -40,5 +42,28 @@ export function CoverageBadge({ children, href }: { children: string; href: stri
       <Icon name="unscanned" />
       {children}
     </a>
+  )
+}
+
+type CoverageOf = { state: string; summary: string } | undefined
+
+type ResultProps = {
+  /** Counts by severity. Undefined if the packages of the image were not compared. */
+  counts: Counts | undefined
+  /** Undefined for a user without permission to list vulnerability reports. */
+  coverage: CoverageOf
+  /** Address of the findings, and of the reason if the image was not scanned. */
+  href: string
+}
+
+/** Counts of an image, or the badge of an image that was not scanned. A badge also follows the counts of an incomplete scan. */
+export function ScanResult({ counts, coverage, href }: ResultProps) {
+  if (coverage === undefined) return <span class="dim">–</span>
+  const isComplete = coverage.state === 'COMPARED'
+  return (
+    <span class="scan" title={coverage.summary}>
+      {counts && <FindingsStrip counts={counts} href={href} />}
+      {!isComplete && <CoverageBadge href={href}>{counts ? words.scannedInPart : words.notScanned}</CoverageBadge>}
+    </span>
   )
 }

@@ -1,14 +1,28 @@
 // Texts of a digest: its tags, retention, content and pulls, and the comparison of two digests.
-import { numbers } from './format.ts'
+import { counted, numbers } from './format.ts'
 
 const digest = {
   allTagsOfDigest: 'Current and former tags',
   neverTagged: 'No tag of this repository has ever pointed to this digest.',
   current: 'current',
   former: 'former',
+  parts: {
+    vulnerabilities: 'Vulnerabilities',
+    packages: 'Packages',
+    layers: 'Layers and configuration',
+    referrers: 'Referrers',
+    history: 'History',
+    pulls: 'Pulls',
+    retention: 'Policies and retention',
+  },
+  imageMissing:
+    'The repository does not store this image: it was deleted, or never pushed here. Its content is not known. Its tag history is kept.',
+  copyDigest: 'Copy digest',
+  pushed: 'Pushed',
+  untagged: 'no tag',
   platforms: 'Platforms',
-  platform: 'Platform',
-  noPlatforms: 'This manifest does not specify a platform.',
+  noPlatform: 'not specified',
+  sizeOfOne: 'for amd64',
   digestMissing:
     'The repository does not contain this digest: it was deleted, or never stored here. Its content is not known.',
   signatures: 'Tagged signatures and attestations',
@@ -18,6 +32,41 @@ const digest = {
   artifactType: 'Artifact type',
   noneInIncomplete: 'None found, but the data is incomplete.',
   incomplete: 'The data is incomplete:',
+}
+
+const summary = {
+  allScanned: 'All packages were scanned.',
+  signature: 'Signature',
+  signatureCount: (count: number) => counted(count, 'signature'),
+  noSignature: 'none',
+  notVerified: 'Not verified by the server.',
+  noPolicies: 'none',
+  policiesChecked: (count: number) => `${counted(count, 'policy', 'policies')} checked`,
+  pullsOf30Days: 'Pulls in 30 days',
+  keptShort: 'Retained until',
+  notKept: 'not retained',
+  keptForever: 'no end date',
+}
+
+const layers = {
+  layers: 'Layers',
+  configuration: 'Configuration',
+  architecture: 'Architecture',
+  noLayers: 'This artifact has no configuration and no layers of a container image.',
+  command: 'Build step',
+  noCommand: 'not recorded',
+  built: 'Built',
+  entrypoint: 'Entry point',
+  cmd: 'Command',
+  user: 'User',
+  rootUser: 'not set (root)',
+  workingDir: 'Working directory',
+  ports: 'Ports',
+  volumes: 'Volumes',
+  stopSignal: 'Stop signal',
+  imageAuthor: 'Author',
+  environment: 'Environment',
+  labels: 'Labels',
 }
 
 const retentionOfDigest = {
@@ -53,6 +102,20 @@ const pulls = {
 const findings = {
   fixedIn: 'Fixed in',
   noFix: 'no known fix',
+  epss: 'EPSS',
+  knownExploited: 'exploited',
+  findingText: 'Vulnerability, title or package',
+  allSeverities: 'all',
+  onlyFindings: 'Findings',
+  findingFilters: {
+    '': 'all',
+    open: 'affected',
+    fixable: 'with a fix',
+    exploited: 'known to be exploited',
+  },
+  clearFilters: 'Clear filters',
+  noMatch: (count: number) => `No finding matches the filters. The image has ${counted(count, 'finding')}.`,
+  exportAs: (format: string) => `Export as ${format}`,
   noneFound: 'No known vulnerabilities. All packages were compared with the data sources.',
   noneButNotScanned: 'No known vulnerabilities, but',
   noPackages: 'No packages were found in this image.',
@@ -72,4 +135,12 @@ const comparison = {
   noDifference: 'There is no difference.',
 }
 
-export const digestWords = { ...digest, ...retentionOfDigest, ...pulls, ...findings, ...comparison }
+export const digestWords = {
+  ...digest,
+  ...summary,
+  ...layers,
+  ...retentionOfDigest,
+  ...pulls,
+  ...findings,
+  ...comparison,
+}

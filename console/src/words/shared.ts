@@ -54,6 +54,8 @@ const parts = {
   findingCounts: ({ critical, high, medium, low, unknown }: Counts) =>
     `${critical} critical, ${high} high, ${medium} medium, ${low} low${unknown > 0 ? `, ${unknown} unknown` : ''}`,
   unknownFindings: (count: number) => `+${numbers(count)} unknown`,
+  notScanned: 'not scanned',
+  scannedInPart: 'not scanned completely',
 }
 
 const buttons = {

@@ -10,7 +10,7 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { Digest, hex8 } from '../../ui/text.tsx'
 import { digestWords } from '../../words/digests.ts'
 import { words } from '../../words.ts'
-import { Gaps } from './digest.tsx'
+import { Gaps } from './gaps.tsx'
 
 type Props = { names: readonly string[]; older: string; newer: string }
 

@@ -1,352 +1,152 @@
-// Screen of a digest: every tag that ever pointed to it, its metadata, and its content. Content that was not read is shown as
-// unknown, never as empty.
+// Screen of an image: summary first, and then a tab for each of its parts.
 import { paths } from '../../app/paths.ts'
+import { here } from '../../app/route.ts'
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
-import { readNext } from '../../data/list.ts'
 import { findRepo } from '../../data/names.ts'
-import type { Finding, Findings, Gap, Move, Packages, Tag } from '../../data/types.ts'
+import type { ImageSummary } from '../../data/types.ts'
+import { Ago } from '../../ui/ago.tsx'
 import { useLoad } from '../../ui/load.ts'
-import { More } from '../../ui/more.tsx'
-import { noFindingsTexts } from '../../ui/scan-words.ts'
 import { nameOf, Screen, trailOf } from '../../ui/screen.tsx'
-import { Empty, Note, Shown } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
-import { Badge, bytes, Code, Digest, hex8, Time } from '../../ui/text.tsx'
+import { Note, Shown } from '../../ui/states.tsx'
+import { type Tab, Tabs } from '../../ui/tabs.tsx'
+import { Badge, Copy, hex8 } from '../../ui/text.tsx'
 import { digestWords } from '../../words/digests.ts'
 import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { AdmissionResults } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
-import { isDeletion, readMoves } from '../tags/moves.ts'
-import { SaveProof } from '../tags/proof.tsx'
-import { When } from '../tags/when.tsx'
 import { DigestRetention } from './digest-retention.tsx'
+import { ImageHistory } from './image-history.tsx'
+import { ImagePackages } from './image-packages.tsx'
+import { Summary } from './image-summary.tsx'
+import { Layers } from './layers.tsx'
 import { Pulls } from './pulls.tsx'
 import { Referrers } from './referrers.tsx'
+import { Signatures } from './signatures.tsx'
+import { Vulnerabilities } from './vulnerabilities.tsx'
 
-type Props = { names: readonly string[]; digest: string }
+type Props = { names: readonly string[]; digest: string; query: URLSearchParams }
 
-export function DigestScreen({ names, digest }: Props) {
-  const repo = useLoad(`repo ${names.join('/')}`, async () => (await findRepo(names)).item)
+export function DigestScreen({ names, digest, query }: Props) {
+  const read = useLoad(`image ${names.join('/')} ${digest}`, async (signal) => {
+    const { item } = await findRepo(names)
+    return { repo: item.uid, image: await readSummary(item.uid, digest, signal) }
+  })
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
+  const pin = pinOf(names, digest)
   return (
-    <Screen title={`${nameOf(names.at(-1)!)}@${hex8(digest)}`} trail={trail} crumb={hex8(digest)}>
-      <Code text={pinOf(names, digest)} label={tagWords.copyWithDigest} />
-      <Shown of={repo}>
-        {({ uid }) => (
-          <>
-            <h2>{digestWords.allTagsOfDigest}</h2>
-            <AllTags names={names} repo={uid} digest={digest} after="" />
-            <h2>{digestWords.retention}</h2>
-            <DigestRetention names={names} repo={uid} digest={digest} />
-            {can('repo.check_policies', uid) && <AdmissionResults repo={uid} digest={digest} />}
-            <h2>{digestWords.platforms}</h2>
-            <Platforms repo={uid} digest={digest} />
-            <h2>{digestWords.signatures}</h2>
-            <Signatures names={names} repo={uid} digest={digest} />
-            <h2>{digestWords.referrers}</h2>
-            <Referrers names={names} repo={uid} digest={digest} />
-            <h2>{digestWords.pulls}</h2>
-            <Pulls repo={uid} digest={digest} />
-            <h2>{words.vulnerabilities}</h2>
-            <Vulnerabilities repo={uid} digest={digest} />
-            <h2>{words.packages}</h2>
-            <PackagesOf repo={uid} digest={digest} after="" />
-          </>
-        )}
+    <Screen
+      title={`${nameOf(names.at(-1)!)}@${hex8(digest)}`}
+      trail={trail}
+      crumb={hex8(digest)}
+      actions={
+        <>
+          <Copy text={digest} label={digestWords.copyDigest}>
+            {digestWords.copyDigest}
+          </Copy>{' '}
+          <Copy isPin text={pin} label={tagWords.copyWithDigest}>
+            {tagWords.copyWithDigest}
+          </Copy>
+        </>
+      }
+    >
+      <Shown of={read}>
+        {({ repo, image }) =>
+          image === 'missing' ? (
+            <>
+              <Note kind="warn">{digestWords.imageMissing}</Note>
+              <Parts names={names} repo={repo} digest={digest} query={query} parts={partsOfMissing} />
+            </>
+          ) : (
+            <>
+              {image !== 'unseen' && <Head names={names} repo={repo} digest={digest} image={image} />}
+              <Parts names={names} repo={repo} digest={digest} query={query} parts={allParts} />
+            </>
+          )
+        }
       </Shown>
     </Screen>
   )
 }
 
-type At = { repo: string; digest: string }
-
-/** Assignments of the digest to tags, including former and deleted tags, in pages. */
-function AllTags({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
-  const page = useLoad(`ever ${repo} ${digest} ${after}`, (signal) => readMoves(repo, { digest, after }, signal))
-  return (
-    <Shown of={page}>
-      {({ items, next }) => (
-        <>
-          {items.length === 0 && <Empty>{digestWords.neverTagged}</Empty>}
-          {items.length > 0 && (
-            <Table
-              caption={digestWords.allTagsOfDigest}
-              columns={tagColumns(names, repo)}
-              items={items}
-              keyOf={keyOfMove}
-            />
-          )}
-          <More next={next}>{(rest) => <AllTags names={names} repo={repo} digest={digest} after={rest} />}</More>
-        </>
-      )}
-    </Shown>
-  )
+/** The user may lack the permission for the summary. Then the tabs are shown without it. */
+async function readSummary(
+  repo: string,
+  digest: string,
+  signal: AbortSignal,
+): Promise<ImageSummary | 'missing' | 'unseen'> {
+  const path = `/registry/v2/repos/${repo}/imageSummaries`
+  try {
+    const { images } = await ask<{ images: ImageSummary[] }>('GET', path, { query: { digests: digest }, signal })
+    return images[0] ?? 'missing'
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 403) return 'unseen'
+    throw error
+  }
 }
 
-const keyOfMove = ({ tag, time }: Move): string => `${tag} ${time}`
+type HeadProps = { names: readonly string[]; repo: string; digest: string; image: ImageSummary }
 
-const tagColumns = (names: readonly string[], repo: string): Column<Move>[] => [
-  {
-    title: words.tag,
-    isHead: true,
-    cell: ({ tag, time }) => (
-      <a data-main href={paths.tag(names, tag, { at: time })}>
-        <bdi>{tag}</bdi>
-      </a>
-    ),
-  },
-  {
-    title: words.state,
-    cell: (move) =>
-      isDeletion(move) ? (
-        <Badge kind="warn">{words.deleted}</Badge>
-      ) : move.endTime ? (
-        <Badge kind="plain">{digestWords.former}</Badge>
-      ) : (
-        <Badge kind="good">{digestWords.current}</Badge>
-      ),
-  },
-  { title: words.from, cell: (move) => <When move={move} /> },
-  { title: words.to, cell: ({ endTime }) => <Time at={endTime} /> },
-  { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
-  {
-    title: tagWords.proof,
-    cell: (move) => !isDeletion(move) && <SaveProof names={names} repo={repo} tag={move.tag} at={move.time} />,
-  },
-]
-
-function Platforms({ repo, digest }: At) {
-  const read = useLoad(`platforms ${repo} ${digest}`, async (signal) => {
-    const path = `/registry/v2/repos/${repo}/digests/${digest}`
-    const { architectures } = await ask<{ architectures: string[] }>('GET', `${path}/architectures`, { signal })
-    return Promise.all(
-      architectures.map(async (architecture) => {
-        const query = { architecture }
-        const size = await ask<{ size: string }>('GET', `${path}/size`, { query, signal }).catch(() => undefined)
-        return { architecture, size: size && Number(size.size) }
-      }),
-    )
-  })
-  if (isMissing(read.error)) return <Empty>{digestWords.digestMissing}</Empty>
-  return (
-    <Shown of={read}>
-      {(platforms) =>
-        platforms.length === 0 ? (
-          <Empty>{digestWords.noPlatforms}</Empty>
-        ) : (
-          <Table
-            caption={digestWords.platforms}
-            items={platforms}
-            keyOf={({ architecture }) => architecture}
-            columns={[
-              { title: digestWords.platform, isHead: true, cell: ({ architecture }) => <bdi>{architecture}</bdi> },
-              { title: words.size, cell: ({ size }) => (size === undefined ? words.unknown : bytes(size)) },
-            ]}
-          />
-        )
-      }
-    </Shown>
-  )
-}
-
-/** Tags of signatures and attestations. Their names contain the digest. */
-function Signatures({ names, repo, digest }: At & { names: readonly string[] }) {
-  const read = useLoad(`signatures ${repo} ${digest}`, (signal) => {
-    const query = { prefix: digest.replace(':', '-'), includeReferrers: true }
-    return readNext<Tag>(`/registry/v2/repos/${repo}/tags`, 'tags', { size: 50, query, signal })
-  })
-  return (
-    <Shown of={read}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <Empty>{digestWords.noSignatures}</Empty>
-        ) : (
-          <Table
-            caption={digestWords.signatures}
-            items={items}
-            keyOf={({ uid }) => uid}
-            columns={[
-              {
-                title: words.tag,
-                isHead: true,
-                cell: ({ name }) => (
-                  <a href={paths.tag(names, name)}>
-                    <bdi>{name.replace(/^(sha\d+-[0-9a-f]{12})[0-9a-f]+/, '$1…')}</bdi>
-                  </a>
-                ),
-              },
-              { title: words.digest, cell: (one) => <Digest of={one.digest} href={paths.digest(names, one.digest)} /> },
-              { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
-            ]}
-          />
-        )
-      }
-    </Shown>
-  )
-}
-
-const isMissing = (error: unknown): boolean => error instanceof Refusal && error.status === 404
-
-/** Coverage gaps with their reasons. */
-export function Gaps({ gaps }: { gaps: readonly Gap[] }) {
-  if (gaps.length === 0) return null
-  return (
-    <Note kind="warn">
-      <p>{digestWords.incomplete}</p>
-      <ul>
-        {gaps.map(({ reason, subject, message }) => (
-          <li key={`${reason} ${subject} ${message}`}>
-            <bdi>{[message || reason, subject].filter((one) => one !== '').join(': ')}</bdi>
-          </li>
-        ))}
-      </ul>
-    </Note>
-  )
-}
-
-const ranks = ['critical', 'high', 'medium', 'low', 'negligible', 'unknown']
-
-function Vulnerabilities({ repo, digest }: At) {
-  const read = useLoad(`findings ${repo} ${digest}`, (signal) =>
-    ask<Findings>('GET', `/registry/v2/repos/${repo}/digests/${digest}/findings`, { signal }),
-  )
-  if (isMissing(read.error)) return <Empty>{digestWords.digestMissing}</Empty>
-  return (
-    <Shown of={read}>
-      {({ findings, gaps, coverage }) => {
-        const [none, unscanned] = noFindingsTexts(coverage)
-        const sorted = [...findings].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity))
-        return (
-          <>
-            <Gaps gaps={gaps} />
-            {sorted.length > 0 && <FindingsTable findings={sorted} />}
-            {sorted.length === 0 && (
-              <Empty>
-                {none} <bdi>{unscanned}</bdi>
-              </Empty>
-            )}
-          </>
-        )
-      }}
-    </Shown>
-  )
-}
-
-const mostFindings = 500
-
-function FindingsTable({ findings }: { findings: readonly Finding[] }) {
-  const counts = ranks.map((rank) => ({ rank, count: findings.filter(({ severity }) => severity === rank).length }))
-  const shown = counts.filter(({ count }) => count > 0)
+function Head({ names, repo, digest, image }: HeadProps) {
+  const { tags, createTime, artifactType } = image
   return (
     <>
-      <p>{shown.map(({ rank, count }) => `${count} ${words.severities[rank]}`).join(', ')}</p>
-      <Table
-        caption={words.vulnerabilities}
-        items={findings.slice(0, mostFindings)}
-        keyOf={({ source, record, purl }) => `${source} ${record} ${purl}`}
-        columns={findingColumns}
-      />
-      {findings.length > mostFindings && <Note>{words.onlySome(mostFindings, findings.length)}</Note>}
+      <p class="about">
+        {tags.map((tag) => (
+          <a key={tag} class="chip" href={paths.tag(names, tag)}>
+            <bdi>{tag}</bdi>
+          </a>
+        ))}
+        {tags.length === 0 && <Badge kind="plain">{digestWords.untagged}</Badge>}
+        <span>
+          {digestWords.pushed} <Ago at={createTime} />
+        </span>
+        {!artifactType.includes('image.config') && artifactType !== '' && <bdi class="dim">{artifactType}</bdi>}
+      </p>
+      <Summary repo={repo} digest={digest} image={image} />
     </>
   )
 }
 
-const findingColumns: Column<Finding>[] = [
-  {
-    title: words.vulnerability,
-    isHead: true,
-    cell: ({ vulnerabilities, record }) =>
-      (vulnerabilities.length > 0 ? vulnerabilities : [record]).map((id) => (
-        <a key={id} class="chip" href={paths.search(id)}>
-          <bdi>{id}</bdi>
-        </a>
-      )),
-  },
-  {
-    title: words.severity,
-    cell: ({ severity }) => (
-      <Badge kind={['critical', 'high'].includes(severity) ? 'bad' : 'plain'}>
-        {words.severities[severity] ?? severity}
-      </Badge>
-    ),
-  },
-  { title: words.package, cell: ({ purl }) => <bdi>{purl}</bdi> },
-  {
-    title: digestWords.fixedIn,
-    cell: ({ fixedVersions }) => <bdi>{fixedVersions.join(', ') || digestWords.noFix}</bdi>,
-  },
-  {
-    title: words.state,
-    cell: ({ suppressedBy, acceptedBy, statements }) => (
+const allParts = ['vulnerabilities', 'packages', 'layers', 'referrers', 'history', 'pulls', 'retention'] as const
+const partsOfMissing = ['history', 'pulls', 'retention'] as const
+type Part = (typeof allParts)[number]
+
+type PartsProps = Props & { repo: string; parts: readonly Part[] }
+
+function Parts({ names, repo, digest, query, parts }: PartsProps) {
+  const part = parts.find((one) => one === query.get('tab')) ?? parts[0]!
+  const tabs = parts.map((one): Tab => {
+    const cleared = { q: undefined, severity: undefined, only: undefined, architecture: undefined, page: undefined }
+    return { label: digestWords.parts[one], href: paths.with(here(), { tab: one, ...cleared }), isNow: one === part }
+  })
+  const at = { names, repo, digest }
+  const shown: Record<Part, () => preact.ComponentChildren> = {
+    vulnerabilities: () => <Vulnerabilities repo={repo} digest={digest} query={query} />,
+    packages: () => <ImagePackages repo={repo} digest={digest} />,
+    layers: () => <Layers repo={repo} digest={digest} architecture={query.get('architecture') ?? ''} />,
+    referrers: () => (
       <>
-        {suppressedBy
-          ? words.findingStates.SUPPRESSED
-          : acceptedBy.length > 0
-            ? words.findingStates.ACCEPTED
-            : words.findingStates.AFFECTED}
-        {(acceptedBy.length > 0 || statements.length > 0) && (
-          <FindingNotes accepted={acceptedBy} statements={statements} />
-        )}
+        <Referrers {...at} />
+        <h2>{digestWords.signatures}</h2>
+        <Signatures {...at} />
       </>
     ),
-  },
-]
-
-const maxStatements = 3
-
-type NotesProps = { accepted: Finding['acceptedBy']; statements: Finding['statements'] }
-
-/** Accepted risks and VEX statements of a finding. */
-function FindingNotes({ accepted, statements }: NotesProps) {
-  const shownStatements = statements.slice(0, maxStatements)
+    history: () => <ImageHistory {...at} />,
+    pulls: () => <Pulls repo={repo} digest={digest} />,
+    retention: () => (
+      <>
+        {parts === allParts && can('repo.check_policies', repo) && <AdmissionResults repo={repo} digest={digest} />}
+        <h2>{digestWords.retention}</h2>
+        <DigestRetention {...at} />
+      </>
+    ),
+  }
   return (
-    <ul class="plain">
-      {accepted.map((one) => (
-        <li key={`${one.vulnerability} ${one.riskAcceptanceUid}${one.vexSignerUid} ${one.reason}`}>
-          <bdi>{one.reason}</bdi> ({words.until} <Time at={one.expireTime} />)
-        </li>
-      ))}
-      {shownStatements.map(({ uid, author, status, justification, text }) => (
-        <li key={uid}>
-          <bdi>{digestWords.statementOf(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
-        </li>
-      ))}
-      {statements.length > maxStatements && <li>{digestWords.moreStatements(statements.length - maxStatements)}</li>}
-    </ul>
-  )
-}
-
-function PackagesOf({ repo, digest, after }: At & { after: string }) {
-  const read = useLoad(`packages ${repo} ${digest} ${after}`, (signal) => {
-    const query = { pageSize: 200, pageToken: after }
-    return ask<Packages>('GET', `/registry/v2/repos/${repo}/digests/${digest}/packages`, { query, signal })
-  })
-  if (isMissing(read.error)) return <Empty>{digestWords.digestMissing}</Empty>
-  return (
-    <Shown of={read}>
-      {({ packages, gaps, nextPageToken }) => (
-        <>
-          {after === '' && <Gaps gaps={gaps} />}
-          {packages.length === 0 && (
-            <Empty>{gaps.length > 0 ? digestWords.noneInIncomplete : digestWords.noPackages}</Empty>
-          )}
-          {packages.length > 0 && (
-            <Table
-              caption={words.packages}
-              items={packages}
-              keyOf={({ purl, locations }) => `${purl} ${locations.join()}`}
-              columns={[
-                { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
-                { title: words.version, cell: ({ version }) => <bdi>{version}</bdi> },
-                { title: words.ecosystem, cell: ({ ecosystem }) => <bdi>{ecosystem}</bdi> },
-              ]}
-            />
-          )}
-          <More next={nextPageToken}>{(rest) => <PackagesOf repo={repo} digest={digest} after={rest} />}</More>
-        </>
-      )}
-    </Shown>
+    <>
+      <Tabs label={words.views} tabs={tabs} />
+      {shown[part]()}
+    </>
   )
 }

@@ -15,7 +15,8 @@ import { words } from '../../words.ts'
 
 type Asked = { digest: string } | { tag: string }
 
-async function verdictsOn(repo: string, image: Asked, signal: AbortSignal): Promise<Verdict[]> {
+/** Verdicts of all policies for an image. */
+export async function verdictsOn(repo: string, image: Asked, signal: AbortSignal): Promise<Verdict[]> {
   const path = `/registry/v1/repos/${repo}:checkPolicies`
   const { results = [] } = await ask<{ results?: Verdict[] }>('POST', path, { body: image, signal })
   return results
