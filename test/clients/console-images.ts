@@ -47,4 +47,40 @@ export async function checkImages({ check, scene, asOperator, goTo }: Kit): Prom
     }
     await context.close()
   })
+
+  await check(
+    'folders open as a tree, and an organization with repositories only in folders is not empty',
+    async () => {
+      const { context, page } = await asOperator()
+      await goTo(page, `/ui/g/${scene.orgName}/~/repositories`)
+      const list = page.getByRole('table', { name: 'Folders and repositories' })
+      const folder = list.getByRole('row').filter({ hasText: 'payments' })
+      expect(/\d+ repositories/.test(await folder.innerText()), await folder.innerText())
+      expect((await page.getByText('There are no repositories here').count()) === 0, await page.innerText('main'))
+      await page.getByRole('button', { name: 'Open payments' }).click()
+      const repo = list.getByRole('row').filter({ has: page.getByRole('link', { name: 'ledger', exact: true }) })
+      await repo.getByRole('link', { name: /1 high/ }).waitFor()
+      expect(new URL(page.url()).searchParams.get('open') === 'payments', page.url())
+      await page.reload()
+      await repo.waitFor()
+      await page.getByLabel('Part of the name').fill('edge')
+      await page.getByRole('button', { name: 'Find', exact: true }).click()
+      await page.getByRole('link', { name: 'payments/ledger', exact: true }).or(page.getByText('has “edge”')).waitFor()
+      await context.close()
+    },
+  )
+
+  await check('the tags of a repository show the facts of their images', async () => {
+    const { context, page } = await asOperator()
+    await goTo(page, `/ui/r/${scene.path}`)
+    const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'stable', exact: true }) })
+    await row.getByRole('link', { name: /1 high/ }).waitFor()
+    const text = await row.innerText()
+    expect(text.includes('linux/amd64') && / B|kB/.test(text), text)
+    await page.route(/imageSummaries/, (asked) => asked.fulfill({ status: 503, body: '{}' }))
+    await page.reload()
+    await page.getByRole('alert').waitFor()
+    await row.waitFor()
+    await context.close()
+  })
 }

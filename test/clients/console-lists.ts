@@ -77,7 +77,7 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
       }),
     )
     const of: [screen: string, path: string, list: string][] = [
-      ['folders of a group', `/ui/g/${scene.orgName}/~/repositories`, 'Folders'],
+      ['folders of a group', `/ui/g/${scene.orgName}/~/repositories`, 'Folders and repositories'],
       ['tag updates', `/ui/r/${scene.path}/~/tags/stable`, 'Tag updates'],
       ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=history`, 'Current and former tags'],
       ['packages', `/ui/r/${scene.path}/~/digests/${scene.digest}?tab=packages`, 'Packages'],
@@ -118,7 +118,7 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
 
 /** Presses the button for more until it is gone, at most twelve times. */
 async function pressAll(page: Page): Promise<void> {
-  const more = page.getByRole('button', { name: /^Show (?:more|older)$/ })
+  const more = page.getByRole('button', { name: /^Show (?:more|older)(?: folders)?$/ })
   const regions = page.locator('main [role=region]')
   for (let i = 0; i < 12 && (await more.count()) > 0; i++) {
     const before = await regions.count()

@@ -99,6 +99,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Search', path: `/ui/search?q=${instead ?? 'CVE-2024-7777'}` },
     { name: 'Search by name', path: `/ui/search?q=${instead ?? 'ledger'}` },
     { name: 'Organizations', path: '/ui/g/' },
+    { name: 'Repositories', path: `/ui/g/${org}/~/repositories?open=payments` },
     { name: 'Group', path: `/ui/g/${org}/payments` },
     { name: 'Repository', path: `/ui/r/${repo}` },
     { name: 'Repository history', path: `/ui/r/${repo}?view=history` },

@@ -1,7 +1,17 @@
 // Texts of organizations and folders: their lists, tabs and settings.
+import { counted } from './format.ts'
+
 export const groupWords = {
-  folders: 'Folders',
-  repositories: 'Repositories',
+  content: 'Folders and repositories',
+  partOfGroupName: 'Part of the name',
+  noneFoundInGroup: (text: string) => `No folder or repository here has “${text}” in its name.`,
+  clearFilter: 'Clear the filter',
+  openFolder: (name: string) => `Open ${name}`,
+  closeFolder: (name: string) => `Close ${name}`,
+  repoCount: (count: number) => counted(count, 'repository', 'repositories'),
+  newestTag: 'Newest tag',
+  ofNewestTag: 'Vulnerabilities and size are those of the newest tag of each repository.',
+  moreFolders: 'Show more folders',
   noRepos: 'There are no repositories here yet. To create one, push an image:',
   settingsHidden: 'You do not have permission to change these settings. Ask an owner of the organization.',
   deleteGroup: 'Delete group',

@@ -25,6 +25,12 @@ export const repoWords = {
   moreTags: (most: number) =>
     `Only the first ${numbers(most)} matching tags are shown. Type more of the name to find others.`,
   deprecated: 'end of life',
+  platformsOfTag: 'Platforms',
+  signed: 'Signed',
+  isSigned: 'yes',
+  notSigned: 'no',
+  recentPulls: 'Pulls, 30 days',
+  imageUnknown: 'The image is not stored, or you do not have permission to see its details.',
   withDigest: 'With digest',
   withTag: 'With tag',
   copyWithTagOf: (tag: string) => `Copy with tag: ${tag}`,

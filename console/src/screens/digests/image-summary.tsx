@@ -12,6 +12,7 @@ import { Badge, bytes, Time } from '../../ui/text.tsx'
 import { digestWords } from '../../words/digests.ts'
 import { numbers, words } from '../../words.ts'
 import { verdictsOn } from '../rules/verdicts.tsx'
+import { platformText } from './platforms.ts'
 
 type Props = { repo: string; digest: string; image: ImageSummary }
 
@@ -69,18 +70,6 @@ function Fact({ name, hint = '', children }: { name: string; hint?: string; chil
       {hint !== '' && <dd class="hint">{hint}</dd>}
     </div>
   )
-}
-
-const shownPlatforms = 3
-
-/** Platforms without the operating system of the first one if all have the same, such as `linux/amd64, arm64`. */
-function platformText(platforms: readonly string[]): string {
-  const [first = ''] = platforms
-  const os = `${first.split('/', 1)[0]}/`
-  const usual = (one: string) => one.replace(/(?<=amd64)\/v1$|(?<=arm64)\/v8$/, '')
-  const names = platforms.map((one, i) => usual(i > 0 && one.startsWith(os) ? one.slice(os.length) : one))
-  const more = names.length - shownPlatforms
-  return `${names.slice(0, shownPlatforms).join(', ')}${more > 0 ? ` ${digestWords.moreStatements(more)}` : ''}`
 }
 
 /** Strictest verdict of all policies, with the name of its policy. */

@@ -1,28 +1,33 @@
-// Screen of a group, with its folders and repositories.
+// Screen of a group, with its folders and repositories as a tree, or those whose names contain a text as a list.
 import { paths } from '../../app/paths.ts'
+import { go, here } from '../../app/route.ts'
 import { me } from '../../app/session.ts'
-import { readNext, readPage } from '../../data/list.ts'
 import { findGroup } from '../../data/names.ts'
-import type { Group, Repo } from '../../data/types.ts'
+import type { Group } from '../../data/types.ts'
+import { Form } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Empty, Shown } from '../../ui/states.tsx'
-import { type Column, NoItems, Pages, pageOf, Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/text.tsx'
+import { NoItems, Pages, pageOf } from '../../ui/table.tsx'
 import { groupWords } from '../../words/groups.ts'
 import { words } from '../../words.ts'
 import { CreateHere } from './create.tsx'
+import { FoundInGroup } from './found-in-group.tsx'
 import { GroupPage } from './group-frame.tsx'
+import { type Level, pageSize, readLevel } from './levels.ts'
+import { Tree } from './tree.tsx'
 
-const size = 100
+type Props = { names: readonly string[]; query: URLSearchParams }
 
-export function GroupScreen({ names, query }: { names: readonly string[]; query: URLSearchParams }) {
+export function GroupScreen({ names, query }: Props) {
   const page = pageOf(query)
-  const read = useLoad(`group ${names.join('/')} ${page}`, async (signal) => {
+  const order = query.get('order') === 'name desc' ? 'name desc' : 'name asc'
+  const text = query.get('q') ?? ''
+  const read = useLoad(`group ${names.join('/')} ${page} ${order}`, async (signal) => {
     const { item: group } = await findGroup(names)
-    const asked = { 'uidp.childrenOf': group.uid, orderBy: 'name' }
-    return { group, repos: await readPage<Repo>('/registry/v2/repos', 'repos', { page, size, query: asked, signal }) }
+    return { group, level: await readLevel(group.uid, { order, page }, signal) }
   })
+  const find = ({ q }: Record<string, string>) => go(paths.with(here(), { q, page: undefined }))
   return (
     <GroupPage
       names={names}
@@ -30,29 +35,26 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
       actions={read.data && <CreateHere group={read.data.group} names={names} />}
     >
       <Shown of={read}>
-        {({ group, repos }) => (
+        {({ group, level }) => (
           <>
             {group.description !== '' && (
               <p class="dim">
                 <bdi>{group.description}</bdi>
               </p>
             )}
-            <Folders names={names} group={group.uid} />
-            {repos.items.length > 0 ? (
-              <>
-                <Table
-                  caption={groupWords.repositories}
-                  isCaptionShown
-                  columns={repoColumns(names)}
-                  items={repos.items}
-                  keyOf={({ uid }) => uid}
-                />
-                <Pages page={page} size={size} total={repos.total ?? repos.items.length} />
-              </>
+            {(level.rows.length > 0 || text !== '') && (
+              <Form
+                key={text}
+                isLine
+                submit={words.find}
+                onSubmit={find}
+                fields={[{ name: 'q', label: groupWords.partOfGroupName, type: 'search', value: text, isOptional: true }]}
+              />
+            )}
+            {text === '' ? (
+              <Content names={names} group={group} level={level} query={query} />
             ) : (
-              <NoItems page={page} size={size} total={repos.total ?? 0}>
-                <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{groupWords.noRepos}</Empty>
-              </NoItems>
+              <FoundInGroup names={names} group={group.uid} text={text} />
             )}
           </>
         )}
@@ -61,57 +63,43 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
   )
 }
 
-type FoldersProps = { names: readonly string[]; group: string; after?: string }
+type ContentProps = Props & { group: Group; level: Level }
 
-/** Folders of a group, in pages. Shows nothing if the group has no folders. */
-function Folders({ names, group, after = '' }: FoldersProps) {
-  const read = useLoad(`folders ${group} ${after}`, (signal) => {
-    const query = { 'uidp.childrenOf': group, orderBy: 'name' }
-    return readNext<Group>('/iam/v2/groups', 'groups', { after, size: 200, query, signal })
-  })
+function Content({ names, group, level, query }: ContentProps) {
+  const page = pageOf(query)
+  const order = query.get('order') === 'name desc' ? 'name desc' : 'name asc'
+  if (level.rows.length === 0) {
+    return (
+      <NoItems page={page} size={pageSize} total={level.repos}>
+        <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{groupWords.noRepos}</Empty>
+      </NoItems>
+    )
+  }
+  return (
+    <>
+      <Tree key={order} names={names} level={level} query={query} order={order} />
+      <More next={level.moreFolders} label={groupWords.moreFolders}>
+        {(after) => <MoreFolders names={names} group={group.uid} after={after} query={query} order={order} />}
+      </More>
+      {level.repos > pageSize && <Pages page={page} size={pageSize} total={level.repos} />}
+    </>
+  )
+}
+
+type MoreProps = Props & { group: string; after: string; order: string }
+
+function MoreFolders({ names, group, after, query, order }: MoreProps) {
+  const read = useLoad(`folders ${group} ${after} ${order}`, (signal) => readLevel(group, { order, after }, signal))
   return (
     <Shown of={read}>
-      {({ items, next }) => (
+      {(level) => (
         <>
-          {items.length > 0 && (
-            <Table
-              caption={groupWords.folders}
-              isCaptionShown
-              columns={folderColumns(names)}
-              items={items}
-              keyOf={({ uid }) => uid}
-            />
-          )}
-          <More next={next}>{(rest) => <Folders names={names} group={group} after={rest} />}</More>
+          <Tree names={names} level={level} query={query} order={order} />
+          <More next={level.moreFolders} label={groupWords.moreFolders}>
+            {(rest) => <MoreFolders names={names} group={group} after={rest} query={query} order={order} />}
+          </More>
         </>
       )}
     </Shown>
   )
 }
-
-const folderColumns = (names: readonly string[]): Column<Group>[] => [
-  {
-    title: words.name,
-    isHead: true,
-    cell: ({ name }) => (
-      <a data-main href={paths.group([...names, name])}>
-        <bdi>{name}</bdi>/
-      </a>
-    ),
-  },
-  { title: words.description, cell: ({ description }) => <bdi>{description}</bdi> },
-]
-
-const repoColumns = (names: readonly string[]): Column<Repo>[] => [
-  {
-    title: words.name,
-    isHead: true,
-    cell: ({ name }) => (
-      <a data-main href={paths.repo([...names, name])}>
-        <bdi>{name}</bdi>
-      </a>
-    ),
-  },
-  { title: words.description, cell: ({ description }) => <bdi>{description}</bdi> },
-  { title: words.createdAt, cell: ({ createTime }) => <Time at={createTime} /> },
-]
