@@ -174,3 +174,43 @@ test('shows the title and the CVSS score of a finding', async () => {
     ['CVE-2026-2', '', undefined],
   ])
 })
+
+test('counts the images of a group by their worst severity, with the age of the data sources', async () => {
+  const overview = ok(await viewer.get(`/registry/v2/imageOverview/${registry.org.uid}`))
+  assert.deepEqual([overview.examined, overview.tags, overview.incomplete], [2, '2', false])
+  assert.deepEqual(overview.images, { critical: 0, high: 1, medium: 0, low: 0, unknown: 0 })
+  assert.deepEqual([overview.clean, overview.partial, overview.notScanned], [1, 0, 0])
+  const [worst] = overview.worst
+  assert.deepEqual([worst.path, worst.tag, worst.digest], ['acme/shop/payments', 'v2', newer])
+  const sources = overview.sources.map(({ name, problem }: Json) => [name, problem])
+  assert.deepEqual(sources, [['osv/Alpine:v3.19', '']])
+})
+
+test('an overview names the reasons why images were not scanned, and counts no such image as clean', async () => {
+  const lone = (await registry.seed.group(registry.org.uid, { name: 'lone' })).uid
+  await registry.seed.repo(lone, { name: 'python' })
+  await pushAndScan(registry, 'acme/lone/python', { 'etc/motd': 'hello' }, 'v1')
+  const overview = ok(await viewer.get(`/registry/v2/imageOverview/${lone}`))
+  assert.deepEqual([overview.examined, overview.clean, overview.notScanned], [1, 0, 1])
+  assert.equal(overview.reasons[0].images, 1)
+  assert.match(overview.reasons[0].text, /package/)
+})
+
+test('counts images that a policy in dry run would deny, and none of an enforced policy', async () => {
+  const vulnerabilities = { leastSeverity: 'HIGH' }
+  const { operator, org } = registry
+  ok(await operator.post(`/registry/v2/gates/${org.uid}`, { name: 'tried', mode: 'DRY_RUN', vulnerabilities }))
+  ok(await operator.post(`/registry/v2/gates/${org.uid}`, { name: 'enforced', mode: 'ENFORCE', vulnerabilities }))
+  const owner = await registry.as((await registry.seed.member(org.uid, roleUids.owner)).uid)
+  const { policies, examined } = ok(await owner.get(`/registry/v2/dryRunOverview/${shop}`))
+  assert.equal(examined, 2)
+  const shown = policies.map(({ name, denied, examples }: Json) => ({ name, denied, examples }))
+  assert.deepEqual(shown, [{ name: 'tried', denied: 1, examples: ['acme/shop/payments:v2'] }])
+})
+
+test('refuses the overviews to a caller without permission in the group', async () => {
+  const role = await registry.seed.role(registry.org.uid, ['CAP_REPO_LIST', 'CAP_TAG_LIST'])
+  const lister = await registry.as((await registry.seed.member(registry.org.uid, role.uid)).uid)
+  assertDenied(await lister.get(`/registry/v2/imageOverview/${shop}`))
+  assertDenied(await lister.get(`/registry/v2/dryRunOverview/${shop}`))
+})

@@ -34,6 +34,8 @@ const noLists: Record<string, string> = {
   'control.scanning.v1.FindingsService/ExportImageFindings': 'a document about one image',
   'control.summaries.v1.SummariesService/GetImageSummaries': 'one summary for each requested image',
   'control.summaries.v1.SummariesService/GetImageLayers': 'the layers of one image',
+  'control.summaries.v1.SummariesService/GetImageOverview': 'one overview with its five worst images',
+  'control.summaries.v1.SummariesService/GetDryRunOverview': 'one overview, which looks at 50 images',
   'control.summaries.v1.SummariesService/GetScopeSummaries': 'one summary for each requested uid',
   'control.scanning.v1.ScanReportsService/ScanImage': 'what the request has queued',
   'control.scanning.v1.ScannedImagesService/CompareImages': 'one comparison',

@@ -1,7 +1,9 @@
 // Counts the vulnerabilities of images by severity, with the coverage of the counts.
 import type { App, Call } from '#app.ts'
 import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
+import type { Gap } from '#domains/scanning/image-findings/reports.model.ts'
 import { severityLevels } from '#domains/scanning/records/records.model.ts'
+import type { SourceRead } from '#domains/scanning/records/records.store.ts'
 import { gapsOfImage, isUncertain } from '#domains/scanning/reports/image-gaps.service.ts'
 import {
   createKnowledge,
@@ -17,8 +19,13 @@ import type { SeverityCounts } from './summaries.model.ts'
 
 type Repo = { id: number; uid: string }
 
-/** `counts` is undefined if the packages of the image were not compared. */
-export type CountedImage = { counts: SeverityCounts | undefined; coverage: ResultCoverage }
+/** `counts` is undefined if the packages of the image were not compared. `reads` has the data sources that cover it. */
+export type CountedImage = {
+  counts: SeverityCounts | undefined
+  coverage: ResultCoverage
+  gaps: readonly Gap[]
+  reads: readonly SourceRead[]
+}
 
 /** Marks images that are left out, since all images of the request together have too many findings. */
 class TooManyFindings extends Error {}
@@ -47,7 +54,11 @@ export async function countVulnerabilities(
 }
 
 const tooMany = Symbol('too many')
-const leftOut: CountedImage = { counts: undefined, coverage: resultCoverage([truncated], 0) }
+const leftOut = uncounted([truncated])
+
+function uncounted(gaps: readonly Gap[]): CountedImage {
+  return { counts: undefined, coverage: resultCoverage(gaps, 0), gaps, reads: [] }
+}
 
 async function orTooMany<T>(reading: Promise<T>): Promise<T | typeof tooMany> {
   try {
@@ -61,10 +72,7 @@ async function orTooMany<T>(reading: Promise<T>): Promise<T | typeof tooMany> {
 type Image = { repo: Repo; digest: string; known: ImageKnowledge | undefined }
 
 async function countOf(call: Call, { repo, digest, known }: Image): Promise<CountedImage> {
-  if (!known) {
-    const gaps = await gapsOfImage(call, repo, digest)
-    return { counts: undefined, coverage: resultCoverage(gaps, 0) }
-  }
+  if (!known) return uncounted(await gapsOfImage(call, repo, digest))
   const accepted = await withAcceptedIn(call.app.db, known, [{ repoUid: repo.uid, digest }])
   const levels = [...severitiesAt(accepted, call.now).values()]
   const of = (...wanted: readonly number[]) => levels.filter((level) => wanted.includes(level)).length
@@ -75,5 +83,5 @@ async function countOf(call: Call, { repo, digest, known }: Image): Promise<Coun
   const hasUncertain = accepted.found.some((one) => isUncertain(one, call.now))
   const gaps = known.gapsAt(call.now)
   const all = hasUncertain ? await gapsOfImage(call, repo, digest) : gaps
-  return { counts, coverage: resultCoverage(all, counts.unknown) }
+  return { counts, coverage: resultCoverage(all, counts.unknown), gaps: all, reads: known.readsAt(call.now) }
 }

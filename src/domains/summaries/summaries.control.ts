@@ -1,19 +1,25 @@
 import type { Handlers } from '#app.ts'
 import { toCoverage } from '#domains/scanning/reports/coverage.control.ts'
 import {
+  DryRunOverviewSchema,
   ImageLayersSchema,
+  ImageOverviewSchema,
   ImageSummariesSchema,
   ScopeSummariesSchema,
   type SummariesService,
 } from '#gen/pinfold/control/summaries/v1/summaries_pb.ts'
 import { messageOf } from '#lib/contract/messages.ts'
+import { getDryRunOverview } from './dry-run-overview.service.ts'
 import { getImageLayers } from './image-layers.service.ts'
+import { getImageOverview } from './image-overview.service.ts'
 import { getImageSummaries, type ImageSummary } from './image-summaries.service.ts'
 import { getScopeSummaries } from './scope-summaries.service.ts'
 
 const toSummaries = messageOf(ImageSummariesSchema)
 const toLayers = messageOf(ImageLayersSchema)
 const toScopes = messageOf(ScopeSummariesSchema)
+const toOverview = messageOf(ImageOverviewSchema)
+const toDryRun = messageOf(DryRunOverviewSchema)
 
 export const summaries: Handlers<typeof SummariesService> = {
   async getImageSummaries(call, { repoUid, digests }) {
@@ -30,6 +36,14 @@ export const summaries: Handlers<typeof SummariesService> = {
         ...(layer ? { digest: layer.digest, mediaType: layer.mediaType, size: layer.size } : noLayer),
       })),
     })
+  },
+
+  async getImageOverview(call, { group }) {
+    return toOverview(await getImageOverview(call, group))
+  },
+
+  async getDryRunOverview(call, { group }) {
+    return toDryRun(await getDryRunOverview(call, group))
   },
 
   async getScopeSummaries(call, { uids }) {

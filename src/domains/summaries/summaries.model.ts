@@ -43,3 +43,17 @@ export function isSignature({ artifactType, annotations }: { artifactType: strin
   const type = members[predicate] ?? ''
   return members[content] === 'message-signature' || type.includes('cosign/sign')
 }
+
+/** Tags whose images an overview examines, and images that it checks against policies. */
+export const tagsOfOverview = 500
+export const imagesOfDryRun = 50
+
+/** Time after which an overview stops and is incomplete, in milliseconds. */
+export const overviewMs = 2000
+
+/** Most reasons and images that an overview lists, and most examples for one policy. */
+export const mostListed = 5
+export const mostExamples = 3
+
+/** Severities from the highest to the lowest. An unknown severity can be any severity, so it ranks above low. */
+export const severityNames = ['critical', 'high', 'medium', 'unknown', 'low'] as const

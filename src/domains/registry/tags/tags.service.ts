@@ -176,6 +176,14 @@ export async function tagsBelow(reader: Reader, uid: string): Promise<{ count: n
   return { count: await store.countTags(reader, branches, filter), newest: await newestTag(reader, branches, filter) }
 }
 
+/** The tags below a group that were changed last, without tags of referrers. At most `most`. */
+export async function newestTags(reader: Reader, group: string, most: number): Promise<Tag[]> {
+  const filter = { name: '', digest: '', updatedSince: '', asked: shapes.dates | shapes.epochs }
+  const order = { field: 'updateTime', column: 'update_time', desc: true }
+  const page = { order, after: undefined, size: most - 1, skip: 0, binding: '' }
+  return (await store.listTags(reader, [{ below: group }], page, filter)).slice(0, most)
+}
+
 async function newestTag(reader: Reader, branches: store.TagBranch[], filter: store.TagFilter) {
   const order = { field: 'updateTime', column: 'update_time', desc: true }
   const [newest] = await store.listTags(

@@ -42,7 +42,7 @@ export function notScanned(gaps: readonly Gap[]): string {
   const others = gaps.filter((one) => !isImported(one))
   const only = `${named(imported)}: compared only with imported advisories, which may be incomplete`
   return [
-    ...(others.length === 0 ? [] : [`not scanned: ${named(others.map(gapWords))}`]),
+    ...(others.length === 0 ? [] : [`not scanned: ${named(others.map(gapText))}`]),
     ...(imported.length === 0 ? [] : [only]),
   ].join('; ')
 }
@@ -56,7 +56,8 @@ function named(all: readonly string[]): string {
   return [...texts.slice(0, mostNamed), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
-function gapWords({ reason, subject, message }: Gap): string {
+/** Text for one gap, such as `PyPI has no data source`. */
+export function gapText({ reason, subject, message }: Gap): string {
   if (reason === 'NO_SOURCE' && subject !== '' && !subject.includes('/')) return `${subject} has no data source`
   return subject === '' ? message : `${subject}: ${message}`
 }

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/summaries/v1/summaries.proto.
  */
 export const file_pinfold_control_summaries_v1_summaries: GenFile = /*@__PURE__*/
-  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvc3VtbWFyaWVzL3YxL3N1bW1hcmllcy5wcm90bxIccGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MSJPChhHZXRJbWFnZVN1bW1hcmllc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESGAoHZGlnZXN0cxgCIAMoCUIH4EECqLUYASJMCg5JbWFnZVN1bW1hcmllcxI6CgZpbWFnZXMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSL9AgoMSW1hZ2VTdW1tYXJ5Eg4KBmRpZ2VzdBgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEhUKDWFydGlmYWN0X3R5cGUYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBsYXRmb3JtcxgFIAMoCRIRCgRzaXplGAYgASgDSACIAQESRQoPdnVsbmVyYWJpbGl0aWVzGAcgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxI9Cghjb3ZlcmFnZRgIIAEoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXN1bHRDb3ZlcmFnZRISCgpzaWduYXR1cmVzGAkgASgFEhkKDHJlY2VudF9wdWxscxgKIAEoA0gBiAEBEgwKBHRhZ3MYCyADKAlCBwoFX3NpemVCDwoNX3JlY2VudF9wdWxscyJeCg5TZXZlcml0eUNvdW50cxIQCghjcml0aWNhbBgBIAEoBRIMCgRoaWdoGAIgASgFEg4KBm1lZGl1bRgDIAEoBRILCgNsb3cYBCABKAUSDwoHdW5rbm93bhgFIAEoBSJiChVHZXRJbWFnZUxheWVyc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISGQoMYXJjaGl0ZWN0dXJlGAMgASgJQgPgQQEivgMKC0ltYWdlTGF5ZXJzEg4KBmRpZ2VzdBgBIAEoCRIUCgxhcmNoaXRlY3R1cmUYAiABKAkSFQoNYXJjaGl0ZWN0dXJlcxgDIAMoCRIVCg1jb25maWdfZGlnZXN0GAQgASgJEg8KB2NyZWF0ZWQYBSABKAkSDgoGYXV0aG9yGAYgASgJEgwKBHVzZXIYByABKAkSEgoKZW50cnlwb2ludBgIIAMoCRILCgNjbWQYCSADKAkSCwoDZW52GAogAygJEhMKC3dvcmtpbmdfZGlyGAsgASgJEhUKDWV4cG9zZWRfcG9ydHMYDCADKAkSDwoHdm9sdW1lcxgNIAMoCRITCgtzdG9wX3NpZ25hbBgOIAEoCRJFCgZsYWJlbHMYDyADKAsyNS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlTGF5ZXJzLkxhYmVsc0VudHJ5EjYKBXN0ZXBzGBAgAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5CdWlsZFN0ZXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJOCglCdWlsZFN0ZXASDwoHY29tbWFuZBgBIAEoCRIOCgZkaWdlc3QYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDIi0KGEdldFNjb3BlU3VtbWFyaWVzUmVxdWVzdBIRCgR1aWRzGAEgAygJQgPgQQIiTAoOU2NvcGVTdW1tYXJpZXMSOgoGc2NvcGVzGAEgAygLMioucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TY29wZVN1bW1hcnkivwEKDFNjb3BlU3VtbWFyeRILCgN1aWQYASABKAkSDQoFcmVwb3MYAiABKAMSDAoEdGFncxgDIAEoAxIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV3ZXN0X3RhZxgFIAEoCRJACgxuZXdlc3RfaW1hZ2UYBiABKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeTLyBAoQU3VtbWFyaWVzU2VydmljZRLMAQoRR2V0SW1hZ2VTdW1tYXJpZXMSNi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkdldEltYWdlU3VtbWFyaWVzUmVxdWVzdBosLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuSW1hZ2VTdW1tYXJpZXMiUYq1GAoSCAoGxQzNDM8MmrUYCBgBIAAoATAAgtPkkwIxEi8vcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9pbWFnZVN1bW1hcmllcxLMAQoOR2V0SW1hZ2VMYXllcnMSMy5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkdldEltYWdlTGF5ZXJzUmVxdWVzdBopLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuSW1hZ2VMYXllcnMiWoq1GAgSBgoExQzPDJq1GAgYASAAKAEwAILT5JMCPBI6L3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vZGlnZXN0cy97ZGlnZXN0PSp9L2xheWVycxK/AQoRR2V0U2NvcGVTdW1tYXJpZXMSNi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkdldFNjb3BlU3VtbWFyaWVzUmVxdWVzdBosLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuU2NvcGVTdW1tYXJpZXMiRIq1GAoSCAoExQzNDBABmrUYCBgBIAAoATAAgtPkkwIkOgEqIh8vcmVnaXN0cnkvdjIvc2NvcGVTdW1tYXJpZXM6Z2V0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
+  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvc3VtbWFyaWVzL3YxL3N1bW1hcmllcy5wcm90bxIccGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MSJPChhHZXRJbWFnZVN1bW1hcmllc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESGAoHZGlnZXN0cxgCIAMoCUIH4EECqLUYASJMCg5JbWFnZVN1bW1hcmllcxI6CgZpbWFnZXMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSL9AgoMSW1hZ2VTdW1tYXJ5Eg4KBmRpZ2VzdBgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEhUKDWFydGlmYWN0X3R5cGUYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBsYXRmb3JtcxgFIAMoCRIRCgRzaXplGAYgASgDSACIAQESRQoPdnVsbmVyYWJpbGl0aWVzGAcgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxI9Cghjb3ZlcmFnZRgIIAEoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXN1bHRDb3ZlcmFnZRISCgpzaWduYXR1cmVzGAkgASgFEhkKDHJlY2VudF9wdWxscxgKIAEoA0gBiAEBEgwKBHRhZ3MYCyADKAlCBwoFX3NpemVCDwoNX3JlY2VudF9wdWxscyJeCg5TZXZlcml0eUNvdW50cxIQCghjcml0aWNhbBgBIAEoBRIMCgRoaWdoGAIgASgFEg4KBm1lZGl1bRgDIAEoBRILCgNsb3cYBCABKAUSDwoHdW5rbm93bhgFIAEoBSJiChVHZXRJbWFnZUxheWVyc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISGQoMYXJjaGl0ZWN0dXJlGAMgASgJQgPgQQEivgMKC0ltYWdlTGF5ZXJzEg4KBmRpZ2VzdBgBIAEoCRIUCgxhcmNoaXRlY3R1cmUYAiABKAkSFQoNYXJjaGl0ZWN0dXJlcxgDIAMoCRIVCg1jb25maWdfZGlnZXN0GAQgASgJEg8KB2NyZWF0ZWQYBSABKAkSDgoGYXV0aG9yGAYgASgJEgwKBHVzZXIYByABKAkSEgoKZW50cnlwb2ludBgIIAMoCRILCgNjbWQYCSADKAkSCwoDZW52GAogAygJEhMKC3dvcmtpbmdfZGlyGAsgASgJEhUKDWV4cG9zZWRfcG9ydHMYDCADKAkSDwoHdm9sdW1lcxgNIAMoCRITCgtzdG9wX3NpZ25hbBgOIAEoCRJFCgZsYWJlbHMYDyADKAsyNS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlTGF5ZXJzLkxhYmVsc0VudHJ5EjYKBXN0ZXBzGBAgAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5CdWlsZFN0ZXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJOCglCdWlsZFN0ZXASDwoHY29tbWFuZBgBIAEoCRIOCgZkaWdlc3QYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDIi0KGEdldFNjb3BlU3VtbWFyaWVzUmVxdWVzdBIRCgR1aWRzGAEgAygJQgPgQQIiTAoOU2NvcGVTdW1tYXJpZXMSOgoGc2NvcGVzGAEgAygLMioucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TY29wZVN1bW1hcnkivwEKDFNjb3BlU3VtbWFyeRILCgN1aWQYASABKAkSDQoFcmVwb3MYAiABKAMSDAoEdGFncxgDIAEoAxIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV3ZXN0X3RhZxgFIAEoCRJACgxuZXdlc3RfaW1hZ2UYBiABKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSIxChdHZXRJbWFnZU92ZXJ2aWV3UmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECoLUYASLsAgoNSW1hZ2VPdmVydmlldxIQCghleGFtaW5lZBgBIAEoBRIMCgR0YWdzGAIgASgDEhIKCmluY29tcGxldGUYAyABKAgSPAoGaW1hZ2VzGAQgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxINCgVjbGVhbhgFIAEoBRIPCgdwYXJ0aWFsGAYgASgFEhMKC25vdF9zY2FubmVkGAcgASgFEj4KB3JlYXNvbnMYCCADKAsyLS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlVuc2Nhbm5lZFJlYXNvbhI6CgV3b3JzdBgJIAMoCzIrLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuT3ZlcnZpZXdJbWFnZRI4Cgdzb3VyY2VzGAogAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5Tb3VyY2VBZ2UiLwoPVW5zY2FubmVkUmVhc29uEgwKBHRleHQYASABKAkSDgoGaW1hZ2VzGAIgASgFIpMBCg1PdmVydmlld0ltYWdlEhAKCHJlcG9fdWlkGAEgASgJEgwKBHBhdGgYAiABKAkSCwoDdGFnGAMgASgJEg4KBmRpZ2VzdBgEIAEoCRJFCg92dWxuZXJhYmlsaXRpZXMYBSABKAsyLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlNldmVyaXR5Q291bnRzIloKCVNvdXJjZUFnZRIMCgRuYW1lGAEgASgJEi4KCmZldGNoX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3Byb2JsZW0YAyABKAkiMgoYR2V0RHJ5UnVuT3ZlcnZpZXdSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBInQKDkRyeVJ1bk92ZXJ2aWV3EhAKCGV4YW1pbmVkGAEgASgFEhIKCmluY29tcGxldGUYAiABKAgSPAoIcG9saWNpZXMYAyADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkRyeVJ1blBvbGljeSJ3CgxEcnlSdW5Qb2xpY3kSEgoKcG9saWN5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCXNjb3BlX3VpZBgDIAEoCRIQCghleGFtaW5lZBgEIAEoBRIOCgZkZW5pZWQYBSABKAUSEAoIZXhhbXBsZXMYBiADKAky+gcKEFN1bW1hcmllc1NlcnZpY2USzAEKEUdldEltYWdlU3VtbWFyaWVzEjYucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5HZXRJbWFnZVN1bW1hcmllc1JlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyaWVzIlGKtRgKEggKBsUMzQzPDJq1GAgYASAAKAEwAILT5JMCMRIvL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vaW1hZ2VTdW1tYXJpZXMSzAEKDkdldEltYWdlTGF5ZXJzEjMucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5HZXRJbWFnZUxheWVyc1JlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlTGF5ZXJzIlqKtRgIEgYKBMUMzwyatRgIGAEgACgBMACC0+STAjwSOi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9sYXllcnMSvwEKEUdldFNjb3BlU3VtbWFyaWVzEjYucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5HZXRTY29wZVN1bW1hcmllc1JlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlNjb3BlU3VtbWFyaWVzIkSKtRgKEggKBMUMzQwQAZq1GAgYASAAKAEwAILT5JMCJDoBKiIfL3JlZ2lzdHJ5L3YyL3Njb3BlU3VtbWFyaWVzOmdldBK/AQoQR2V0SW1hZ2VPdmVydmlldxI1LnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0SW1hZ2VPdmVydmlld1JlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlT3ZlcnZpZXciR4q1GAoSCAoGxQzNDJQFmrUYCBgBIAAoATAAgtPkkwInEiUvcmVnaXN0cnkvdjIvaW1hZ2VPdmVydmlldy97Z3JvdXA9Kip9EsMBChFHZXREcnlSdW5PdmVydmlldxI2LnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0RHJ5UnVuT3ZlcnZpZXdSZXF1ZXN0GiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5EcnlSdW5PdmVydmlldyJIirUYChIICgbFDM0M5A+atRgIGAEgACgBMACC0+STAigSJi9yZWdpc3RyeS92Mi9kcnlSdW5PdmVydmlldy97Z3JvdXA9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
 
 /**
  * Request for summaries of images of one repo.
@@ -936,6 +936,610 @@ export const ScopeSummarySchema: GenMessage<ScopeSummary, {jsonType: ScopeSummar
   messageDesc(file_pinfold_control_summaries_v1_summaries, 9);
 
 /**
+ * Request for the overview of the images of one group.
+ *
+ * @generated from message pinfold.control.summaries.v1.GetImageOverviewRequest
+ */
+export type GetImageOverviewRequest = Message<"pinfold.control.summaries.v1.GetImageOverviewRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group: string;
+};
+
+/**
+ * Request for the overview of the images of one group.
+ *
+ * @generated from message pinfold.control.summaries.v1.GetImageOverviewRequest
+ */
+export type GetImageOverviewRequestJson = {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group?: string;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.GetImageOverviewRequest.
+ * Use `create(GetImageOverviewRequestSchema)` to create a new message.
+ */
+export const GetImageOverviewRequestSchema: GenMessage<GetImageOverviewRequest, {jsonType: GetImageOverviewRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 10);
+
+/**
+ * Images of a group by their worst severity.
+ *
+ * @generated from message pinfold.control.summaries.v1.ImageOverview
+ */
+export type ImageOverview = Message<"pinfold.control.summaries.v1.ImageOverview"> & {
+  /**
+   * Number of different images that were examined.
+   *
+   * @generated from field: int32 examined = 1;
+   */
+  examined: number;
+
+  /**
+   * Number of tags in the group and its subgroups. Tags of referrers are left out.
+   *
+   * @generated from field: int64 tags = 2;
+   */
+  tags: bigint;
+
+  /**
+   * True if more images have a tag than were examined.
+   *
+   * @generated from field: bool incomplete = 3;
+   */
+  incomplete: boolean;
+
+  /**
+   * Number of images by their worst severity. An image of low and negligible severity counts as low.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts images = 4;
+   */
+  images?: SeverityCounts | undefined;
+
+  /**
+   * Number of images without vulnerabilities in which everything was scanned.
+   *
+   * @generated from field: int32 clean = 5;
+   */
+  clean: number;
+
+  /**
+   * Number of images with a result that does not cover everything. Images with vulnerabilities count in `images`
+   * too.
+   *
+   * @generated from field: int32 partial = 6;
+   */
+  partial: number;
+
+  /**
+   * Number of images without any result.
+   *
+   * @generated from field: int32 not_scanned = 7;
+   */
+  notScanned: number;
+
+  /**
+   * Reasons why images were not scanned completely, the most frequent first; 5 at most.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.UnscannedReason reasons = 8;
+   */
+  reasons: UnscannedReason[];
+
+  /**
+   * Images with the most serious vulnerabilities, the worst first; 5 at most.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.OverviewImage worst = 9;
+   */
+  worst: OverviewImage[];
+
+  /**
+   * Data sources whose records the images were compared with, by name.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.SourceAge sources = 10;
+   */
+  sources: SourceAge[];
+};
+
+/**
+ * Images of a group by their worst severity.
+ *
+ * @generated from message pinfold.control.summaries.v1.ImageOverview
+ */
+export type ImageOverviewJson = {
+  /**
+   * Number of different images that were examined.
+   *
+   * @generated from field: int32 examined = 1;
+   */
+  examined?: number;
+
+  /**
+   * Number of tags in the group and its subgroups. Tags of referrers are left out.
+   *
+   * @generated from field: int64 tags = 2;
+   */
+  tags?: string;
+
+  /**
+   * True if more images have a tag than were examined.
+   *
+   * @generated from field: bool incomplete = 3;
+   */
+  incomplete?: boolean;
+
+  /**
+   * Number of images by their worst severity. An image of low and negligible severity counts as low.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts images = 4;
+   */
+  images?: SeverityCountsJson;
+
+  /**
+   * Number of images without vulnerabilities in which everything was scanned.
+   *
+   * @generated from field: int32 clean = 5;
+   */
+  clean?: number;
+
+  /**
+   * Number of images with a result that does not cover everything. Images with vulnerabilities count in `images`
+   * too.
+   *
+   * @generated from field: int32 partial = 6;
+   */
+  partial?: number;
+
+  /**
+   * Number of images without any result.
+   *
+   * @generated from field: int32 not_scanned = 7;
+   */
+  notScanned?: number;
+
+  /**
+   * Reasons why images were not scanned completely, the most frequent first; 5 at most.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.UnscannedReason reasons = 8;
+   */
+  reasons?: UnscannedReasonJson[];
+
+  /**
+   * Images with the most serious vulnerabilities, the worst first; 5 at most.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.OverviewImage worst = 9;
+   */
+  worst?: OverviewImageJson[];
+
+  /**
+   * Data sources whose records the images were compared with, by name.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.SourceAge sources = 10;
+   */
+  sources?: SourceAgeJson[];
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.ImageOverview.
+ * Use `create(ImageOverviewSchema)` to create a new message.
+ */
+export const ImageOverviewSchema: GenMessage<ImageOverview, {jsonType: ImageOverviewJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 11);
+
+/**
+ * Reason why images were not scanned completely.
+ *
+ * @generated from message pinfold.control.summaries.v1.UnscannedReason
+ */
+export type UnscannedReason = Message<"pinfold.control.summaries.v1.UnscannedReason"> & {
+  /**
+   * Reason as text, such as `PyPI has no data source`.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * Number of images.
+   *
+   * @generated from field: int32 images = 2;
+   */
+  images: number;
+};
+
+/**
+ * Reason why images were not scanned completely.
+ *
+ * @generated from message pinfold.control.summaries.v1.UnscannedReason
+ */
+export type UnscannedReasonJson = {
+  /**
+   * Reason as text, such as `PyPI has no data source`.
+   *
+   * @generated from field: string text = 1;
+   */
+  text?: string;
+
+  /**
+   * Number of images.
+   *
+   * @generated from field: int32 images = 2;
+   */
+  images?: number;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.UnscannedReason.
+ * Use `create(UnscannedReasonSchema)` to create a new message.
+ */
+export const UnscannedReasonSchema: GenMessage<UnscannedReason, {jsonType: UnscannedReasonJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 12);
+
+/**
+ * An image of an overview.
+ *
+ * @generated from message pinfold.control.summaries.v1.OverviewImage
+ */
+export type OverviewImage = Message<"pinfold.control.summaries.v1.OverviewImage"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * Path of the repo.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Tag that was updated last.
+   *
+   * @generated from field: string tag = 3;
+   */
+  tag: string;
+
+  /**
+   * Digest of the image.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest: string;
+
+  /**
+   * Vulnerabilities by severity.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts vulnerabilities = 5;
+   */
+  vulnerabilities?: SeverityCounts | undefined;
+};
+
+/**
+ * An image of an overview.
+ *
+ * @generated from message pinfold.control.summaries.v1.OverviewImage
+ */
+export type OverviewImageJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * Path of the repo.
+   *
+   * @generated from field: string path = 2;
+   */
+  path?: string;
+
+  /**
+   * Tag that was updated last.
+   *
+   * @generated from field: string tag = 3;
+   */
+  tag?: string;
+
+  /**
+   * Digest of the image.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest?: string;
+
+  /**
+   * Vulnerabilities by severity.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts vulnerabilities = 5;
+   */
+  vulnerabilities?: SeverityCountsJson;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.OverviewImage.
+ * Use `create(OverviewImageSchema)` to create a new message.
+ */
+export const OverviewImageSchema: GenMessage<OverviewImage, {jsonType: OverviewImageJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 13);
+
+/**
+ * Age of a data source.
+ *
+ * @generated from message pinfold.control.summaries.v1.SourceAge
+ */
+export type SourceAge = Message<"pinfold.control.summaries.v1.SourceAge"> & {
+  /**
+   * Name of the data source.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Time of the last complete sync.
+   *
+   * @generated from field: google.protobuf.Timestamp fetch_time = 2;
+   */
+  fetchTime?: Timestamp | undefined;
+
+  /**
+   * Reason why its data is out of date. Empty if it is current.
+   *
+   * @generated from field: string problem = 3;
+   */
+  problem: string;
+};
+
+/**
+ * Age of a data source.
+ *
+ * @generated from message pinfold.control.summaries.v1.SourceAge
+ */
+export type SourceAgeJson = {
+  /**
+   * Name of the data source.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Time of the last complete sync.
+   *
+   * @generated from field: google.protobuf.Timestamp fetch_time = 2;
+   */
+  fetchTime?: TimestampJson;
+
+  /**
+   * Reason why its data is out of date. Empty if it is current.
+   *
+   * @generated from field: string problem = 3;
+   */
+  problem?: string;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.SourceAge.
+ * Use `create(SourceAgeSchema)` to create a new message.
+ */
+export const SourceAgeSchema: GenMessage<SourceAge, {jsonType: SourceAgeJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 14);
+
+/**
+ * Request for the overview of the admission policies in dry run of one group.
+ *
+ * @generated from message pinfold.control.summaries.v1.GetDryRunOverviewRequest
+ */
+export type GetDryRunOverviewRequest = Message<"pinfold.control.summaries.v1.GetDryRunOverviewRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group: string;
+};
+
+/**
+ * Request for the overview of the admission policies in dry run of one group.
+ *
+ * @generated from message pinfold.control.summaries.v1.GetDryRunOverviewRequest
+ */
+export type GetDryRunOverviewRequestJson = {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group?: string;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.GetDryRunOverviewRequest.
+ * Use `create(GetDryRunOverviewRequestSchema)` to create a new message.
+ */
+export const GetDryRunOverviewRequestSchema: GenMessage<GetDryRunOverviewRequest, {jsonType: GetDryRunOverviewRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 15);
+
+/**
+ * Admission policies in dry run that apply to images of a group.
+ *
+ * @generated from message pinfold.control.summaries.v1.DryRunOverview
+ */
+export type DryRunOverview = Message<"pinfold.control.summaries.v1.DryRunOverview"> & {
+  /**
+   * Number of different images that were examined.
+   *
+   * @generated from field: int32 examined = 1;
+   */
+  examined: number;
+
+  /**
+   * True if more images have a tag than were examined.
+   *
+   * @generated from field: bool incomplete = 2;
+   */
+  incomplete: boolean;
+
+  /**
+   * The policies, by name. Policies that apply to no examined image are left out.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.DryRunPolicy policies = 3;
+   */
+  policies: DryRunPolicy[];
+};
+
+/**
+ * Admission policies in dry run that apply to images of a group.
+ *
+ * @generated from message pinfold.control.summaries.v1.DryRunOverview
+ */
+export type DryRunOverviewJson = {
+  /**
+   * Number of different images that were examined.
+   *
+   * @generated from field: int32 examined = 1;
+   */
+  examined?: number;
+
+  /**
+   * True if more images have a tag than were examined.
+   *
+   * @generated from field: bool incomplete = 2;
+   */
+  incomplete?: boolean;
+
+  /**
+   * The policies, by name. Policies that apply to no examined image are left out.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.DryRunPolicy policies = 3;
+   */
+  policies?: DryRunPolicyJson[];
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.DryRunOverview.
+ * Use `create(DryRunOverviewSchema)` to create a new message.
+ */
+export const DryRunOverviewSchema: GenMessage<DryRunOverview, {jsonType: DryRunOverviewJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 16);
+
+/**
+ * An admission policy in dry run, and the images that it would deny.
+ *
+ * @generated from message pinfold.control.summaries.v1.DryRunPolicy
+ */
+export type DryRunPolicy = Message<"pinfold.control.summaries.v1.DryRunPolicy"> & {
+  /**
+   * The uid of the policy.
+   *
+   * @generated from field: string policy_uid = 1;
+   */
+  policyUid: string;
+
+  /**
+   * Name of the policy.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The uid of the group or repo of the policy.
+   *
+   * @generated from field: string scope_uid = 3;
+   */
+  scopeUid: string;
+
+  /**
+   * Number of examined images to which the policy applies.
+   *
+   * @generated from field: int32 examined = 4;
+   */
+  examined: number;
+
+  /**
+   * Number of images that it would deny.
+   *
+   * @generated from field: int32 denied = 5;
+   */
+  denied: number;
+
+  /**
+   * Some of the images that it would deny, as `path:tag`; 3 at most.
+   *
+   * @generated from field: repeated string examples = 6;
+   */
+  examples: string[];
+};
+
+/**
+ * An admission policy in dry run, and the images that it would deny.
+ *
+ * @generated from message pinfold.control.summaries.v1.DryRunPolicy
+ */
+export type DryRunPolicyJson = {
+  /**
+   * The uid of the policy.
+   *
+   * @generated from field: string policy_uid = 1;
+   */
+  policyUid?: string;
+
+  /**
+   * Name of the policy.
+   *
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * The uid of the group or repo of the policy.
+   *
+   * @generated from field: string scope_uid = 3;
+   */
+  scopeUid?: string;
+
+  /**
+   * Number of examined images to which the policy applies.
+   *
+   * @generated from field: int32 examined = 4;
+   */
+  examined?: number;
+
+  /**
+   * Number of images that it would deny.
+   *
+   * @generated from field: int32 denied = 5;
+   */
+  denied?: number;
+
+  /**
+   * Some of the images that it would deny, as `path:tag`; 3 at most.
+   *
+   * @generated from field: repeated string examples = 6;
+   */
+  examples?: string[];
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.DryRunPolicy.
+ * Use `create(DryRunPolicySchema)` to create a new message.
+ */
+export const DryRunPolicySchema: GenMessage<DryRunPolicy, {jsonType: DryRunPolicyJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 17);
+
+/**
  * Summaries from data that is already stored. No request waits for a scan.
  *
  * @generated from service pinfold.control.summaries.v1.SummariesService
@@ -974,6 +1578,29 @@ export const SummariesService: GenService<{
     methodKind: "unary";
     input: typeof GetScopeSummariesRequestSchema;
     output: typeof ScopeSummariesSchema;
+  },
+  /**
+   * Counts the tagged images of a group and its subgroups by their worst severity. Also returns the images that were not
+   * scanned completely, with the reasons, and the age of the data sources. Examines the images of the 500 tags that were
+   * updated last, for at most two seconds; see `incomplete`.
+   *
+   * @generated from rpc pinfold.control.summaries.v1.SummariesService.GetImageOverview
+   */
+  getImageOverview: {
+    methodKind: "unary";
+    input: typeof GetImageOverviewRequestSchema;
+    output: typeof ImageOverviewSchema;
+  },
+  /**
+   * Counts the images that admission policies in dry run would deny, in a group and its subgroups. Examines the images of
+   * the 50 tags that were updated last, for at most two seconds; see `incomplete`.
+   *
+   * @generated from rpc pinfold.control.summaries.v1.SummariesService.GetDryRunOverview
+   */
+  getDryRunOverview: {
+    methodKind: "unary";
+    input: typeof GetDryRunOverviewRequestSchema;
+    output: typeof DryRunOverviewSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_pinfold_control_summaries_v1_summaries, 0);
