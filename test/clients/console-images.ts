@@ -83,4 +83,23 @@ export async function checkImages({ check, scene, asOperator, goTo }: Kit): Prom
     await row.waitFor()
     await context.close()
   })
+
+  await check(
+    'the overview shows images by severity, dry run and failures, and a slow panel delays no other',
+    async () => {
+      const { context, page } = await asOperator()
+      const held = Promise.withResolvers<void>()
+      await page.route(/imageOverview/, (asked) => held.promise.then(() => asked.continue()))
+      await page.goto(`${scene.pinfold.url}/ui/g/${scene.orgName}`)
+      const panel = (name: string) =>
+        page.locator('section.panel').filter({ has: page.getByRole('heading', { name, exact: true }) })
+      await panel('Policies in dry run').getByText('old-enough').waitFor()
+      await panel('Storage').getByText('used').waitFor()
+      held.resolve()
+      const images = panel('Images by worst severity')
+      await images.getByRole('link', { name: 'payments/ledger:stable' }).click()
+      await page.locator('dl.summary').waitFor()
+      await context.close()
+    },
+  )
 }

@@ -96,6 +96,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
   const repo = instead ?? scene.path
   return [
     { name: 'Home', path: '/ui/' },
+    { name: 'Overview', path: `/ui/g/${org}` },
     { name: 'Search', path: `/ui/search?q=${instead ?? 'CVE-2024-7777'}` },
     { name: 'Search by name', path: `/ui/search?q=${instead ?? 'ledger'}` },
     { name: 'Organizations', path: '/ui/g/' },

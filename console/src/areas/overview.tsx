@@ -1,6 +1,7 @@
 // Overview of an organization, and the first page after the sign-in.
 import type { Screens } from '../app/area.ts'
-import { HomeScreen, OverviewScreen } from '../screens/start/start.tsx'
+import { OverviewScreen } from '../screens/overview/overview.tsx'
+import { HomeScreen } from '../screens/start/start.tsx'
 
 export const screens: Screens = {
   home: () => <HomeScreen />,

@@ -15,6 +15,7 @@ import type { PendingBindingJson } from '#gen/pinfold/control/iam/v1/pending_bin
 import type { ProviderDiscoveryJson } from '#gen/pinfold/control/iam/v1/provider_discovery_pb.ts'
 import type { PushTokenJson } from '#gen/pinfold/control/iam/v1/push_tokens_pb.ts'
 import type { SessionJson } from '#gen/pinfold/control/iam/v1/sessions_pb.ts'
+import type { QuotasJson } from '#gen/pinfold/control/quotas/v1/quotas_pb.ts'
 import type { DigestPullsJson, ReferrerJson } from '#gen/pinfold/control/registry/v1/digests_pb.ts'
 import type { FollowJson } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import type { PullRuleJson } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
@@ -44,7 +45,9 @@ import type { RiskAcceptanceJson } from '#gen/pinfold/control/scanning/v1/risks_
 import type { VexSignerJson } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import type { ListVulnerabilitySourcesResponseJson } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
 import type {
+  DryRunOverviewJson,
   ImageLayersJson,
+  ImageOverviewJson,
   ImageSummaryJson,
   ScopeSummaryJson,
 } from '#gen/pinfold/control/summaries/v1/summaries_pb.ts'
@@ -126,3 +129,6 @@ export type ImageSummary = Full<ImageSummaryJson>
 export type ImageLayers = Full<ImageLayersJson>
 export type ScopeSummary = Full<ScopeSummaryJson>
 export type SearchResult = Full<SearchResultJson>
+export type ImageOverview = Full<ImageOverviewJson>
+export type DryRunOverview = Full<DryRunOverviewJson>
+export type Quotas = Full<QuotasJson>

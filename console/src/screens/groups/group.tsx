@@ -48,7 +48,9 @@ export function GroupScreen({ names, query }: Props) {
                 isLine
                 submit={words.find}
                 onSubmit={find}
-                fields={[{ name: 'q', label: groupWords.partOfGroupName, type: 'search', value: text, isOptional: true }]}
+                fields={[
+                  { name: 'q', label: groupWords.partOfGroupName, type: 'search', value: text, isOptional: true },
+                ]}
               />
             )}
             {text === '' ? (

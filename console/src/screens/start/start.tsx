@@ -1,11 +1,10 @@
-// Overview of an organization with its recent tag updates, and the first page after the sign-in.
+// First page after the sign-in, and tables of tags.
 import { useEffect } from 'preact/hooks'
 import { firstOrganization } from '../../app/organization.ts'
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { me } from '../../app/session.ts'
-import { readPage } from '../../data/list.ts'
-import { findGroup, namesOfRepo, parentOf } from '../../data/names.ts'
+import { namesOfRepo, parentOf } from '../../data/names.ts'
 import type { Tag } from '../../data/types.ts'
 import { Ago } from '../../ui/ago.tsx'
 import { useLoad } from '../../ui/load.ts'
@@ -18,33 +17,8 @@ import { tagWords } from '../../words/tags.ts'
 import { words } from '../../words.ts'
 import { readLastMove } from '../tags/moves.ts'
 
-const shown = 20
-
 /** `by` is the actor of the last update. Undefined if the actor could not be read. */
 export type FoundTag = Tag & { names: readonly string[]; by: string | undefined }
-
-/** Overview of an organization. */
-export function OverviewScreen({ names }: { names: readonly string[] }) {
-  const moves = useLoad(`overview ${names.join('/')}`, async (signal) => {
-    const { item } = await findGroup(names)
-    const query = { 'uidp.descendantsOf': item.uid, orderBy: 'update_time desc' }
-    const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: shown, query, signal })
-    return Promise.all(items.map((tag) => withNames(tag, signal)))
-  })
-  return (
-    <Screen title={words.nouns.overview} documentTitle={[words.nouns.overview, nameOf(names[0]!)]}>
-      <Shown of={moves}>
-        {(tags) =>
-          tags.length === 0 ? (
-            <Empty command={`docker push ${me.host}/${names[0]}/NAME:TAG`}>{startWords.noTagsAnywhere}</Empty>
-          ) : (
-            <TagTable caption={startWords.recentUpdates} tags={tags} isCaptionShown isInOrganization />
-          )
-        }
-      </Shown>
-    </Screen>
-  )
-}
 
 /** Opens the organization of the last visit, or the user's first one. */
 export function HomeScreen() {
