@@ -214,3 +214,22 @@ test('refuses the overviews to a caller without permission in the group', async 
   assertDenied(await lister.get(`/registry/v2/imageOverview/${shop}`))
   assertDenied(await lister.get(`/registry/v2/dryRunOverview/${shop}`))
 })
+
+test('lists the last tag updates with their actor, and the vulnerabilities before and after', async () => {
+  const repo = (await registry.seed.repo(shop, { name: 'moved' })).uid
+  const layer = (lines: string[]) => apkLayer('alpine', '3.19.1', lines)
+  const first = await pushAndScan(registry, 'acme/shop/moved', layer(['libssl3 3.1.4-r2 openssl']), 'stable')
+  const second = await pushAndScan(registry, 'acme/shop/moved', layer(['libssl3 3.1.4-r7 openssl']), 'stable')
+  const [update, ...others] = ok(await viewer.get(`/registry/v2/tagUpdates/${shop}?limit=2`)).updates
+  assert.equal(others.length, 1)
+  const { repoUid, path, tag, digest, previousDigest, actor } = update
+  assert.deepEqual([repoUid, path, tag], [repo, 'acme/shop/moved', 'stable'])
+  assert.deepEqual([digest, previousDigest, actor], [second, first, registry.pusher.uid])
+  assert.notEqual(update.actorName, '')
+  assert.deepEqual([update.vulnerabilities.high, update.previousVulnerabilities.high], [0, 2])
+  assertInvalid(await viewer.get(`/registry/v2/tagUpdates/${shop}?limit=51`), 'limit')
+  const role = await registry.seed.role(registry.org.uid, ['CAP_REPO_LIST', 'CAP_TAG_LIST'])
+  const lister = await registry.as((await registry.seed.member(registry.org.uid, role.uid)).uid)
+  const [bare] = ok(await lister.get(`/registry/v2/tagUpdates/${shop}`)).updates
+  assert.deepEqual([bare.digest, bare.vulnerabilities, bare.previousVulnerabilities], [second, undefined, undefined])
+})

@@ -35,6 +35,7 @@ const noLists: Record<string, string> = {
   'control.summaries.v1.SummariesService/GetImageSummaries': 'one summary for each requested image',
   'control.summaries.v1.SummariesService/GetImageLayers': 'the layers of one image',
   'control.summaries.v1.SummariesService/GetImageOverview': 'one overview with its five worst images',
+  'control.summaries.v1.SummariesService/GetTagUpdates': 'the last updates, at most 50',
   'control.summaries.v1.SummariesService/GetDryRunOverview': 'one overview, which looks at 50 images',
   'control.summaries.v1.SummariesService/GetScopeSummaries': 'one summary for each requested uid',
   'control.scanning.v1.ScanReportsService/ScanImage': 'what the request has queued',

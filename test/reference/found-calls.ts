@@ -17,5 +17,6 @@ export const foundCalls: readonly (readonly [method: string, request: Json, name
   ['control.summaries.v1.SummariesService/GetImageLayers', { repoUid: '$app', digest: '$digest' }],
   ['control.summaries.v1.SummariesService/GetScopeSummaries', { uids: ['$org', '$app'] }],
   ['control.summaries.v1.SummariesService/GetImageOverview', { group: '$org' }],
+  ['control.summaries.v1.SummariesService/GetTagUpdates', { group: '$org', limit: 2 }],
   ['control.summaries.v1.SummariesService/GetDryRunOverview', { group: '$org' }],
 ]

@@ -50,6 +50,7 @@ import type {
   ImageOverviewJson,
   ImageSummaryJson,
   ScopeSummaryJson,
+  TagUpdateJson,
 } from '#gen/pinfold/control/summaries/v1/summaries_pb.ts'
 import type { SubscriptionJson } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import type { ExternalGroupRoleMappingJson } from '#gen/pinfold/iam/v2/external_group_role_mappings_pb.ts'
@@ -132,3 +133,4 @@ export type SearchResult = Full<SearchResultJson>
 export type ImageOverview = Full<ImageOverviewJson>
 export type DryRunOverview = Full<DryRunOverviewJson>
 export type Quotas = Full<QuotasJson>
+export type TagUpdate = Full<TagUpdateJson>

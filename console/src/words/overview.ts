@@ -9,7 +9,7 @@ export const overviewWords = {
   imagesPanel: 'Images by worst severity',
   worstImages: 'Images with the most serious vulnerabilities',
   noImages: 'No image has a tag yet. Push an image to see its vulnerabilities here.',
-  withoutFindings: 'no vulnerabilities',
+  withoutFindings: 'none found',
   byWorst: (count: number) => `${counted(count, 'tagged image')} examined. Each counts once, under its worst severity.`,
   partial: (count: number) => `${counted(count, 'image')} ${count === 1 ? 'was' : 'were'} scanned only in part.`,
   onlyNewestTags: (tags: string) => `Only the newest of ${tags} tags were examined.`,
@@ -24,6 +24,9 @@ export const overviewWords = {
   wouldDeny: (denied: number, examined: number, examples: readonly string[]) =>
     `would deny ${numbers(denied)} of ${counted(examined, 'image')}: ${examples.join(', ')}`,
   onlyNewest: (count: number) => `Only the newest ${counted(count, 'image')} were examined.`,
+  changeOfTag: 'Change',
+  noChangeOfTag: 'no change',
+  changeBy: (count: number, severity: string) => `${count > 0 ? '+' : '−'}${numbers(Math.abs(count))} ${severity}`,
   mirrorsPanel: 'Mirrors',
   mirrorsFine: (total: number) =>
     total === 0 ? 'There are no mirrors.' : `No failed check. Mirrors: ${numbers(total)}.`,

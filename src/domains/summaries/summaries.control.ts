@@ -7,6 +7,7 @@ import {
   ImageSummariesSchema,
   ScopeSummariesSchema,
   type SummariesService,
+  TagUpdatesSchema,
 } from '#gen/pinfold/control/summaries/v1/summaries_pb.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { getDryRunOverview } from './dry-run-overview.service.ts'
@@ -14,12 +15,14 @@ import { getImageLayers } from './image-layers.service.ts'
 import { getImageOverview } from './image-overview.service.ts'
 import { getImageSummaries, type ImageSummary } from './image-summaries.service.ts'
 import { getScopeSummaries } from './scope-summaries.service.ts'
+import { getTagUpdates } from './tag-updates.service.ts'
 
 const toSummaries = messageOf(ImageSummariesSchema)
 const toLayers = messageOf(ImageLayersSchema)
 const toScopes = messageOf(ScopeSummariesSchema)
 const toOverview = messageOf(ImageOverviewSchema)
 const toDryRun = messageOf(DryRunOverviewSchema)
+const toUpdates = messageOf(TagUpdatesSchema)
 
 export const summaries: Handlers<typeof SummariesService> = {
   async getImageSummaries(call, { repoUid, digests }) {
@@ -40,6 +43,18 @@ export const summaries: Handlers<typeof SummariesService> = {
 
   async getImageOverview(call, { group }) {
     return toOverview(await getImageOverview(call, group))
+  },
+
+  async getTagUpdates(call, { group, limit }) {
+    const updates = await getTagUpdates(call, group, limit)
+    return toUpdates({
+      updates: updates.map(({ counted, before, ...update }) => ({
+        ...update,
+        vulnerabilities: counted?.counts,
+        coverage: counted && toCoverage(counted.coverage),
+        previousVulnerabilities: before?.counts,
+      })),
+    })
   },
 
   async getDryRunOverview(call, { group }) {

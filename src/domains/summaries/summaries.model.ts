@@ -48,6 +48,10 @@ export function isSignature({ artifactType, annotations }: { artifactType: strin
 export const tagsOfOverview = 500
 export const imagesOfDryRun = 50
 
+/** Number of tag updates in one response: at most, and if the request has none. */
+export const mostUpdates = 50
+export const usualUpdates = 10
+
 /** Time after which an overview stops and is incomplete, in milliseconds. */
 export const overviewMs = 2000
 

@@ -1,23 +1,16 @@
 // Overview of an organization: panels that load independently, each with a link to its list.
-import { paths } from '../../app/paths.ts'
-import { can, isKnown, me } from '../../app/session.ts'
-import { readPage } from '../../data/list.ts'
+import { can, isKnown } from '../../app/session.ts'
 import { findGroup } from '../../data/names.ts'
-import type { Group, Tag } from '../../data/types.ts'
+import type { Group } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { nameOf, Screen } from '../../ui/screen.tsx'
-import { Empty, Shown } from '../../ui/states.tsx'
-import { overviewWords } from '../../words/overview.ts'
-import { startWords } from '../../words/start.ts'
+import { Shown } from '../../ui/states.tsx'
 import { words } from '../../words.ts'
-import { TagTable, withNames } from '../start/start.tsx'
 import { DryRunPanel } from './dry-run-panel.tsx'
 import { ImagesPanel } from './images-panel.tsx'
 import { MirrorsPanel, WebhooksPanel } from './integrations-panels.tsx'
-import { Panel } from './panel.tsx'
 import { StoragePanel } from './storage-panel.tsx'
-
-const shownTags = 10
+import { UpdatesPanel } from './updates-panel.tsx'
 
 export function OverviewScreen({ names }: { names: readonly string[] }) {
   const group = useLoad(`overview ${names.join('/')}`, async () => (await findGroup(names)).item)
@@ -47,29 +40,7 @@ function Panels({ names, group: { uid } }: Props) {
           </div>
         </>
       )}
-      <RecentUpdates names={names} group={uid} />
+      <UpdatesPanel names={names} group={uid} />
     </div>
-  )
-}
-
-function RecentUpdates({ names, group }: { names: readonly string[]; group: string }) {
-  const moves = useLoad(`recent updates ${group}`, async (signal) => {
-    const query = { 'uidp.descendantsOf': group, orderBy: 'update_time desc' }
-    const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: shownTags, query, signal })
-    return Promise.all(items.map((tag) => withNames(tag, signal)))
-  })
-  const link = { text: overviewWords.allRepositories, href: paths.group(names, 'repositories') }
-  return (
-    <Panel title={startWords.recentUpdates} link={link} isWide>
-      <Shown of={moves}>
-        {(tags) =>
-          tags.length === 0 ? (
-            <Empty command={`docker push ${me.host}/${names[0]}/NAME:TAG`}>{startWords.noTagsAnywhere}</Empty>
-          ) : (
-            <TagTable caption={startWords.recentUpdates} tags={tags} isInOrganization />
-          )
-        }
-      </Shown>
-    </Panel>
   )
 }

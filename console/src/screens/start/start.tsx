@@ -56,30 +56,18 @@ export async function withNames(tag: Tag, signal: AbortSignal): Promise<FoundTag
   return { ...tag, names, by: move && (move.actorName || words.nameUnknown) }
 }
 
-type TagTableProps = {
-  caption: string
-  tags: readonly FoundTag[]
-  isCaptionShown?: boolean
-  /** True if all tags are in the organization of the page. Then paths begin below it. */
-  isInOrganization?: boolean
+export function TagTable({ caption, tags }: { caption: string; tags: readonly FoundTag[] }) {
+  return <Table caption={caption} columns={columns} items={tags} keyOf={({ uid }) => uid} />
 }
 
-export function TagTable({ tags, isInOrganization = false, ...caption }: TagTableProps) {
-  return <Table {...caption} columns={columnsFor(isInOrganization ? 1 : 0)} items={tags} keyOf={({ uid }) => uid} />
-}
-
-const columnsFor = (skipped: number): Column<FoundTag>[] => [
+const columns: Column<FoundTag>[] = [
   {
     title: words.tag,
     isHead: true,
     cell: ({ names, name }) => (
       <a data-main href={paths.tag(names, name)}>
         <bdi>
-          {names
-            .slice(names.length > 1 ? skipped : 0)
-            .map(nameOf)
-            .join('/')}
-          :{name}
+          {names.map(nameOf).join('/')}:{name}
         </bdi>
       </a>
     ),

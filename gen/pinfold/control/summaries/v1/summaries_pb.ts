@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file pinfold/control/summaries/v1/summaries.proto.
  */
 export const file_pinfold_control_summaries_v1_summaries: GenFile = /*@__PURE__*/
-  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvc3VtbWFyaWVzL3YxL3N1bW1hcmllcy5wcm90bxIccGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MSJPChhHZXRJbWFnZVN1bW1hcmllc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESGAoHZGlnZXN0cxgCIAMoCUIH4EECqLUYASJMCg5JbWFnZVN1bW1hcmllcxI6CgZpbWFnZXMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSL9AgoMSW1hZ2VTdW1tYXJ5Eg4KBmRpZ2VzdBgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEhUKDWFydGlmYWN0X3R5cGUYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBsYXRmb3JtcxgFIAMoCRIRCgRzaXplGAYgASgDSACIAQESRQoPdnVsbmVyYWJpbGl0aWVzGAcgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxI9Cghjb3ZlcmFnZRgIIAEoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXN1bHRDb3ZlcmFnZRISCgpzaWduYXR1cmVzGAkgASgFEhkKDHJlY2VudF9wdWxscxgKIAEoA0gBiAEBEgwKBHRhZ3MYCyADKAlCBwoFX3NpemVCDwoNX3JlY2VudF9wdWxscyJeCg5TZXZlcml0eUNvdW50cxIQCghjcml0aWNhbBgBIAEoBRIMCgRoaWdoGAIgASgFEg4KBm1lZGl1bRgDIAEoBRILCgNsb3cYBCABKAUSDwoHdW5rbm93bhgFIAEoBSJiChVHZXRJbWFnZUxheWVyc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISGQoMYXJjaGl0ZWN0dXJlGAMgASgJQgPgQQEivgMKC0ltYWdlTGF5ZXJzEg4KBmRpZ2VzdBgBIAEoCRIUCgxhcmNoaXRlY3R1cmUYAiABKAkSFQoNYXJjaGl0ZWN0dXJlcxgDIAMoCRIVCg1jb25maWdfZGlnZXN0GAQgASgJEg8KB2NyZWF0ZWQYBSABKAkSDgoGYXV0aG9yGAYgASgJEgwKBHVzZXIYByABKAkSEgoKZW50cnlwb2ludBgIIAMoCRILCgNjbWQYCSADKAkSCwoDZW52GAogAygJEhMKC3dvcmtpbmdfZGlyGAsgASgJEhUKDWV4cG9zZWRfcG9ydHMYDCADKAkSDwoHdm9sdW1lcxgNIAMoCRITCgtzdG9wX3NpZ25hbBgOIAEoCRJFCgZsYWJlbHMYDyADKAsyNS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlTGF5ZXJzLkxhYmVsc0VudHJ5EjYKBXN0ZXBzGBAgAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5CdWlsZFN0ZXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJOCglCdWlsZFN0ZXASDwoHY29tbWFuZBgBIAEoCRIOCgZkaWdlc3QYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDIi0KGEdldFNjb3BlU3VtbWFyaWVzUmVxdWVzdBIRCgR1aWRzGAEgAygJQgPgQQIiTAoOU2NvcGVTdW1tYXJpZXMSOgoGc2NvcGVzGAEgAygLMioucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TY29wZVN1bW1hcnkivwEKDFNjb3BlU3VtbWFyeRILCgN1aWQYASABKAkSDQoFcmVwb3MYAiABKAMSDAoEdGFncxgDIAEoAxIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV3ZXN0X3RhZxgFIAEoCRJACgxuZXdlc3RfaW1hZ2UYBiABKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSIxChdHZXRJbWFnZU92ZXJ2aWV3UmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECoLUYASLsAgoNSW1hZ2VPdmVydmlldxIQCghleGFtaW5lZBgBIAEoBRIMCgR0YWdzGAIgASgDEhIKCmluY29tcGxldGUYAyABKAgSPAoGaW1hZ2VzGAQgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxINCgVjbGVhbhgFIAEoBRIPCgdwYXJ0aWFsGAYgASgFEhMKC25vdF9zY2FubmVkGAcgASgFEj4KB3JlYXNvbnMYCCADKAsyLS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlVuc2Nhbm5lZFJlYXNvbhI6CgV3b3JzdBgJIAMoCzIrLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuT3ZlcnZpZXdJbWFnZRI4Cgdzb3VyY2VzGAogAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5Tb3VyY2VBZ2UiLwoPVW5zY2FubmVkUmVhc29uEgwKBHRleHQYASABKAkSDgoGaW1hZ2VzGAIgASgFIpMBCg1PdmVydmlld0ltYWdlEhAKCHJlcG9fdWlkGAEgASgJEgwKBHBhdGgYAiABKAkSCwoDdGFnGAMgASgJEg4KBmRpZ2VzdBgEIAEoCRJFCg92dWxuZXJhYmlsaXRpZXMYBSABKAsyLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlNldmVyaXR5Q291bnRzIloKCVNvdXJjZUFnZRIMCgRuYW1lGAEgASgJEi4KCmZldGNoX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3Byb2JsZW0YAyABKAkiMgoYR2V0RHJ5UnVuT3ZlcnZpZXdSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBInQKDkRyeVJ1bk92ZXJ2aWV3EhAKCGV4YW1pbmVkGAEgASgFEhIKCmluY29tcGxldGUYAiABKAgSPAoIcG9saWNpZXMYAyADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkRyeVJ1blBvbGljeSJ3CgxEcnlSdW5Qb2xpY3kSEgoKcG9saWN5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCXNjb3BlX3VpZBgDIAEoCRIQCghleGFtaW5lZBgEIAEoBRIOCgZkZW5pZWQYBSABKAUSEAoIZXhhbXBsZXMYBiADKAky+gcKEFN1bW1hcmllc1NlcnZpY2USzAEKEUdldEltYWdlU3VtbWFyaWVzEjYucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5HZXRJbWFnZVN1bW1hcmllc1JlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyaWVzIlGKtRgKEggKBsUMzQzPDJq1GAgYASAAKAEwAILT5JMCMRIvL3JlZ2lzdHJ5L3YyL3JlcG9zL3tyZXBvX3VpZD0qKn0vaW1hZ2VTdW1tYXJpZXMSzAEKDkdldEltYWdlTGF5ZXJzEjMucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5HZXRJbWFnZUxheWVyc1JlcXVlc3QaKS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlTGF5ZXJzIlqKtRgIEgYKBMUMzwyatRgIGAEgACgBMACC0+STAjwSOi9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2RpZ2VzdHMve2RpZ2VzdD0qfS9sYXllcnMSvwEKEUdldFNjb3BlU3VtbWFyaWVzEjYucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5HZXRTY29wZVN1bW1hcmllc1JlcXVlc3QaLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlNjb3BlU3VtbWFyaWVzIkSKtRgKEggKBMUMzQwQAZq1GAgYASAAKAEwAILT5JMCJDoBKiIfL3JlZ2lzdHJ5L3YyL3Njb3BlU3VtbWFyaWVzOmdldBK/AQoQR2V0SW1hZ2VPdmVydmlldxI1LnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0SW1hZ2VPdmVydmlld1JlcXVlc3QaKy5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlT3ZlcnZpZXciR4q1GAoSCAoGxQzNDJQFmrUYCBgBIAAoATAAgtPkkwInEiUvcmVnaXN0cnkvdjIvaW1hZ2VPdmVydmlldy97Z3JvdXA9Kip9EsMBChFHZXREcnlSdW5PdmVydmlldxI2LnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0RHJ5UnVuT3ZlcnZpZXdSZXF1ZXN0GiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5EcnlSdW5PdmVydmlldyJIirUYChIICgbFDM0M5A+atRgIGAEgACgBMACC0+STAigSJi9yZWdpc3RyeS92Mi9kcnlSdW5PdmVydmlldy97Z3JvdXA9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
+  fileDesc("CixwaW5mb2xkL2NvbnRyb2wvc3VtbWFyaWVzL3YxL3N1bW1hcmllcy5wcm90bxIccGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MSJPChhHZXRJbWFnZVN1bW1hcmllc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESGAoHZGlnZXN0cxgCIAMoCUIH4EECqLUYASJMCg5JbWFnZVN1bW1hcmllcxI6CgZpbWFnZXMYASADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSL9AgoMSW1hZ2VTdW1tYXJ5Eg4KBmRpZ2VzdBgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEhUKDWFydGlmYWN0X3R5cGUYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBsYXRmb3JtcxgFIAMoCRIRCgRzaXplGAYgASgDSACIAQESRQoPdnVsbmVyYWJpbGl0aWVzGAcgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxI9Cghjb3ZlcmFnZRgIIAEoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXN1bHRDb3ZlcmFnZRISCgpzaWduYXR1cmVzGAkgASgFEhkKDHJlY2VudF9wdWxscxgKIAEoA0gBiAEBEgwKBHRhZ3MYCyADKAlCBwoFX3NpemVCDwoNX3JlY2VudF9wdWxscyJeCg5TZXZlcml0eUNvdW50cxIQCghjcml0aWNhbBgBIAEoBRIMCgRoaWdoGAIgASgFEg4KBm1lZGl1bRgDIAEoBRILCgNsb3cYBCABKAUSDwoHdW5rbm93bhgFIAEoBSJiChVHZXRJbWFnZUxheWVyc1JlcXVlc3QSGQoIcmVwb191aWQYASABKAlCB+BBAqC1GAESEwoGZGlnZXN0GAIgASgJQgPgQQISGQoMYXJjaGl0ZWN0dXJlGAMgASgJQgPgQQEivgMKC0ltYWdlTGF5ZXJzEg4KBmRpZ2VzdBgBIAEoCRIUCgxhcmNoaXRlY3R1cmUYAiABKAkSFQoNYXJjaGl0ZWN0dXJlcxgDIAMoCRIVCg1jb25maWdfZGlnZXN0GAQgASgJEg8KB2NyZWF0ZWQYBSABKAkSDgoGYXV0aG9yGAYgASgJEgwKBHVzZXIYByABKAkSEgoKZW50cnlwb2ludBgIIAMoCRILCgNjbWQYCSADKAkSCwoDZW52GAogAygJEhMKC3dvcmtpbmdfZGlyGAsgASgJEhUKDWV4cG9zZWRfcG9ydHMYDCADKAkSDwoHdm9sdW1lcxgNIAMoCRITCgtzdG9wX3NpZ25hbBgOIAEoCRJFCgZsYWJlbHMYDyADKAsyNS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlTGF5ZXJzLkxhYmVsc0VudHJ5EjYKBXN0ZXBzGBAgAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5CdWlsZFN0ZXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJOCglCdWlsZFN0ZXASDwoHY29tbWFuZBgBIAEoCRIOCgZkaWdlc3QYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIMCgRzaXplGAQgASgDIi0KGEdldFNjb3BlU3VtbWFyaWVzUmVxdWVzdBIRCgR1aWRzGAEgAygJQgPgQQIiTAoOU2NvcGVTdW1tYXJpZXMSOgoGc2NvcGVzGAEgAygLMioucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TY29wZVN1bW1hcnkivwEKDFNjb3BlU3VtbWFyeRILCgN1aWQYASABKAkSDQoFcmVwb3MYAiABKAMSDAoEdGFncxgDIAEoAxIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV3ZXN0X3RhZxgFIAEoCRJACgxuZXdlc3RfaW1hZ2UYBiABKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkltYWdlU3VtbWFyeSIxChdHZXRJbWFnZU92ZXJ2aWV3UmVxdWVzdBIWCgVncm91cBgBIAEoCUIH4EECoLUYASLsAgoNSW1hZ2VPdmVydmlldxIQCghleGFtaW5lZBgBIAEoBRIMCgR0YWdzGAIgASgDEhIKCmluY29tcGxldGUYAyABKAgSPAoGaW1hZ2VzGAQgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxINCgVjbGVhbhgFIAEoBRIPCgdwYXJ0aWFsGAYgASgFEhMKC25vdF9zY2FubmVkGAcgASgFEj4KB3JlYXNvbnMYCCADKAsyLS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlVuc2Nhbm5lZFJlYXNvbhI6CgV3b3JzdBgJIAMoCzIrLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuT3ZlcnZpZXdJbWFnZRI4Cgdzb3VyY2VzGAogAygLMicucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5Tb3VyY2VBZ2UiLwoPVW5zY2FubmVkUmVhc29uEgwKBHRleHQYASABKAkSDgoGaW1hZ2VzGAIgASgFIpMBCg1PdmVydmlld0ltYWdlEhAKCHJlcG9fdWlkGAEgASgJEgwKBHBhdGgYAiABKAkSCwoDdGFnGAMgASgJEg4KBmRpZ2VzdBgEIAEoCRJFCg92dWxuZXJhYmlsaXRpZXMYBSABKAsyLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlNldmVyaXR5Q291bnRzIloKCVNvdXJjZUFnZRIMCgRuYW1lGAEgASgJEi4KCmZldGNoX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3Byb2JsZW0YAyABKAkiMgoYR2V0RHJ5UnVuT3ZlcnZpZXdSZXF1ZXN0EhYKBWdyb3VwGAEgASgJQgfgQQKgtRgBInQKDkRyeVJ1bk92ZXJ2aWV3EhAKCGV4YW1pbmVkGAEgASgFEhIKCmluY29tcGxldGUYAiABKAgSPAoIcG9saWNpZXMYAyADKAsyKi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkRyeVJ1blBvbGljeSJ3CgxEcnlSdW5Qb2xpY3kSEgoKcG9saWN5X3VpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCXNjb3BlX3VpZBgDIAEoCRIQCghleGFtaW5lZBgEIAEoBRIOCgZkZW5pZWQYBSABKAUSEAoIZXhhbXBsZXMYBiADKAkiQgoUR2V0VGFnVXBkYXRlc1JlcXVlc3QSFgoFZ3JvdXAYASABKAlCB+BBAqC1GAESEgoFbGltaXQYAiABKAVCA+BBASJGCgpUYWdVcGRhdGVzEjgKB3VwZGF0ZXMYASADKAsyJy5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlRhZ1VwZGF0ZSKLAwoJVGFnVXBkYXRlEhAKCHJlcG9fdWlkGAEgASgJEgwKBHBhdGgYAiABKAkSCwoDdGFnGAMgASgJEg4KBmRpZ2VzdBgEIAEoCRIXCg9wcmV2aW91c19kaWdlc3QYBSABKAkSLwoLdXBkYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAcgASgJEhIKCmFjdG9yX25hbWUYCCABKAkSRQoPdnVsbmVyYWJpbGl0aWVzGAkgASgLMiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TZXZlcml0eUNvdW50cxI9Cghjb3ZlcmFnZRgKIAEoCzIrLnBpbmZvbGQuY29udHJvbC5zY2FubmluZy52MS5SZXN1bHRDb3ZlcmFnZRJOChhwcmV2aW91c192dWxuZXJhYmlsaXRpZXMYCyABKAsyLC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlNldmVyaXR5Q291bnRzMq4JChBTdW1tYXJpZXNTZXJ2aWNlEswBChFHZXRJbWFnZVN1bW1hcmllcxI2LnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0SW1hZ2VTdW1tYXJpZXNSZXF1ZXN0GiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5JbWFnZVN1bW1hcmllcyJRirUYChIICgbFDM0MzwyatRgIGAEgACgBMACC0+STAjESLy9yZWdpc3RyeS92Mi9yZXBvcy97cmVwb191aWQ9Kip9L2ltYWdlU3VtbWFyaWVzEswBCg5HZXRJbWFnZUxheWVycxIzLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0SW1hZ2VMYXllcnNSZXF1ZXN0GikucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5JbWFnZUxheWVycyJairUYCBIGCgTFDM8MmrUYCBgBIAAoATAAgtPkkwI8EjovcmVnaXN0cnkvdjIvcmVwb3Mve3JlcG9fdWlkPSoqfS9kaWdlc3RzL3tkaWdlc3Q9Kn0vbGF5ZXJzEr8BChFHZXRTY29wZVN1bW1hcmllcxI2LnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0U2NvcGVTdW1tYXJpZXNSZXF1ZXN0GiwucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5TY29wZVN1bW1hcmllcyJEirUYChIICgTFDM0MEAGatRgIGAEgACgBMACC0+STAiQ6ASoiHy9yZWdpc3RyeS92Mi9zY29wZVN1bW1hcmllczpnZXQSvwEKEEdldEltYWdlT3ZlcnZpZXcSNS5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkdldEltYWdlT3ZlcnZpZXdSZXF1ZXN0GisucGluZm9sZC5jb250cm9sLnN1bW1hcmllcy52MS5JbWFnZU92ZXJ2aWV3IkeKtRgKEggKBsUMzQyUBZq1GAgYASAAKAEwAILT5JMCJxIlL3JlZ2lzdHJ5L3YyL2ltYWdlT3ZlcnZpZXcve2dyb3VwPSoqfRKxAQoNR2V0VGFnVXBkYXRlcxIyLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuR2V0VGFnVXBkYXRlc1JlcXVlc3QaKC5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLlRhZ1VwZGF0ZXMiQoq1GAgSBgoExQzNDJq1GAgYASAAKAEwAILT5JMCJBIiL3JlZ2lzdHJ5L3YyL3RhZ1VwZGF0ZXMve2dyb3VwPSoqfRLDAQoRR2V0RHJ5UnVuT3ZlcnZpZXcSNi5waW5mb2xkLmNvbnRyb2wuc3VtbWFyaWVzLnYxLkdldERyeVJ1bk92ZXJ2aWV3UmVxdWVzdBosLnBpbmZvbGQuY29udHJvbC5zdW1tYXJpZXMudjEuRHJ5UnVuT3ZlcnZpZXciSIq1GAoSCAoGxQzNDOQPmrUYCBgBIAAoATAAgtPkkwIoEiYvcmVnaXN0cnkvdjIvZHJ5UnVuT3ZlcnZpZXcve2dyb3VwPSoqfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_pinfold_annotations_annotations, file_pinfold_control_scanning_v1_findings]);
 
 /**
  * Request for summaries of images of one repo.
@@ -1540,6 +1540,267 @@ export const DryRunPolicySchema: GenMessage<DryRunPolicy, {jsonType: DryRunPolic
   messageDesc(file_pinfold_control_summaries_v1_summaries, 17);
 
 /**
+ * Request for the tags of one group that were updated last.
+ *
+ * @generated from message pinfold.control.summaries.v1.GetTagUpdatesRequest
+ */
+export type GetTagUpdatesRequest = Message<"pinfold.control.summaries.v1.GetTagUpdatesRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group: string;
+
+  /**
+   * Number of tags, 1 to 50. 0 or absent: 10.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit: number;
+};
+
+/**
+ * Request for the tags of one group that were updated last.
+ *
+ * @generated from message pinfold.control.summaries.v1.GetTagUpdatesRequest
+ */
+export type GetTagUpdatesRequestJson = {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group?: string;
+
+  /**
+   * Number of tags, 1 to 50. 0 or absent: 10.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit?: number;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.GetTagUpdatesRequest.
+ * Use `create(GetTagUpdatesRequestSchema)` to create a new message.
+ */
+export const GetTagUpdatesRequestSchema: GenMessage<GetTagUpdatesRequest, {jsonType: GetTagUpdatesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 18);
+
+/**
+ * Tags that were updated last, the newest first.
+ *
+ * @generated from message pinfold.control.summaries.v1.TagUpdates
+ */
+export type TagUpdates = Message<"pinfold.control.summaries.v1.TagUpdates"> & {
+  /**
+   * The updates. Each tag occurs once. Tags of referrers are left out.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.TagUpdate updates = 1;
+   */
+  updates: TagUpdate[];
+};
+
+/**
+ * Tags that were updated last, the newest first.
+ *
+ * @generated from message pinfold.control.summaries.v1.TagUpdates
+ */
+export type TagUpdatesJson = {
+  /**
+   * The updates. Each tag occurs once. Tags of referrers are left out.
+   *
+   * @generated from field: repeated pinfold.control.summaries.v1.TagUpdate updates = 1;
+   */
+  updates?: TagUpdateJson[];
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.TagUpdates.
+ * Use `create(TagUpdatesSchema)` to create a new message.
+ */
+export const TagUpdatesSchema: GenMessage<TagUpdates, {jsonType: TagUpdatesJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 19);
+
+/**
+ * Last update of a tag.
+ *
+ * @generated from message pinfold.control.summaries.v1.TagUpdate
+ */
+export type TagUpdate = Message<"pinfold.control.summaries.v1.TagUpdate"> & {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid: string;
+
+  /**
+   * Path of the repo.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Name of the tag.
+   *
+   * @generated from field: string tag = 3;
+   */
+  tag: string;
+
+  /**
+   * Digest that the tag points to.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest: string;
+
+  /**
+   * Digest that the tag pointed to before. Empty if the tag is new.
+   *
+   * @generated from field: string previous_digest = 5;
+   */
+  previousDigest: string;
+
+  /**
+   * Time of the update.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 6;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * The uid of the identity or push token that updated the tag. Empty if it is not known.
+   *
+   * @generated from field: string actor = 7;
+   */
+  actor: string;
+
+  /**
+   * Current name of the actor. Empty if the identity was deleted.
+   *
+   * @generated from field: string actor_name = 8;
+   */
+  actorName: string;
+
+  /**
+   * Vulnerabilities of the image. Not set for a caller without permission to list vulnerability reports, and for images
+   * without any result.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts vulnerabilities = 9;
+   */
+  vulnerabilities?: SeverityCounts | undefined;
+
+  /**
+   * Coverage of the vulnerabilities. Not set for a caller without permission to list vulnerability reports.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 10;
+   */
+  coverage?: ResultCoverage | undefined;
+
+  /**
+   * Vulnerabilities of the previous image. Not set if the tag is new, or without a result for that image.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts previous_vulnerabilities = 11;
+   */
+  previousVulnerabilities?: SeverityCounts | undefined;
+};
+
+/**
+ * Last update of a tag.
+ *
+ * @generated from message pinfold.control.summaries.v1.TagUpdate
+ */
+export type TagUpdateJson = {
+  /**
+   * The uid of the repo.
+   *
+   * @generated from field: string repo_uid = 1;
+   */
+  repoUid?: string;
+
+  /**
+   * Path of the repo.
+   *
+   * @generated from field: string path = 2;
+   */
+  path?: string;
+
+  /**
+   * Name of the tag.
+   *
+   * @generated from field: string tag = 3;
+   */
+  tag?: string;
+
+  /**
+   * Digest that the tag points to.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest?: string;
+
+  /**
+   * Digest that the tag pointed to before. Empty if the tag is new.
+   *
+   * @generated from field: string previous_digest = 5;
+   */
+  previousDigest?: string;
+
+  /**
+   * Time of the update.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 6;
+   */
+  updateTime?: TimestampJson;
+
+  /**
+   * The uid of the identity or push token that updated the tag. Empty if it is not known.
+   *
+   * @generated from field: string actor = 7;
+   */
+  actor?: string;
+
+  /**
+   * Current name of the actor. Empty if the identity was deleted.
+   *
+   * @generated from field: string actor_name = 8;
+   */
+  actorName?: string;
+
+  /**
+   * Vulnerabilities of the image. Not set for a caller without permission to list vulnerability reports, and for images
+   * without any result.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts vulnerabilities = 9;
+   */
+  vulnerabilities?: SeverityCountsJson;
+
+  /**
+   * Coverage of the vulnerabilities. Not set for a caller without permission to list vulnerability reports.
+   *
+   * @generated from field: pinfold.control.scanning.v1.ResultCoverage coverage = 10;
+   */
+  coverage?: ResultCoverageJson;
+
+  /**
+   * Vulnerabilities of the previous image. Not set if the tag is new, or without a result for that image.
+   *
+   * @generated from field: pinfold.control.summaries.v1.SeverityCounts previous_vulnerabilities = 11;
+   */
+  previousVulnerabilities?: SeverityCountsJson;
+};
+
+/**
+ * Describes the message pinfold.control.summaries.v1.TagUpdate.
+ * Use `create(TagUpdateSchema)` to create a new message.
+ */
+export const TagUpdateSchema: GenMessage<TagUpdate, {jsonType: TagUpdateJson}> = /*@__PURE__*/
+  messageDesc(file_pinfold_control_summaries_v1_summaries, 20);
+
+/**
  * Summaries from data that is already stored. No request waits for a scan.
  *
  * @generated from service pinfold.control.summaries.v1.SummariesService
@@ -1590,6 +1851,17 @@ export const SummariesService: GenService<{
     methodKind: "unary";
     input: typeof GetImageOverviewRequestSchema;
     output: typeof ImageOverviewSchema;
+  },
+  /**
+   * Returns the tags that were updated last in a group and its subgroups. Each has the actor, and the vulnerabilities of
+   * the new and of the previous image.
+   *
+   * @generated from rpc pinfold.control.summaries.v1.SummariesService.GetTagUpdates
+   */
+  getTagUpdates: {
+    methodKind: "unary";
+    input: typeof GetTagUpdatesRequestSchema;
+    output: typeof TagUpdatesSchema;
   },
   /**
    * Counts the images that admission policies in dry run would deny, in a group and its subgroups. Examines the images of
