@@ -33,7 +33,7 @@ export const overviewWords = {
   webhooksPanel: 'Webhooks',
   webhooksFine: (total: number) =>
     total === 0 ? 'There are no webhooks.' : `No failing delivery. Webhooks: ${numbers(total)}.`,
-  failed: 'failing',
+  failingNow: 'failing',
   waiting: (count: number) => `${counted(count, 'event')} waiting.`,
   oldest: 'The oldest is from',
   storage: 'Storage',

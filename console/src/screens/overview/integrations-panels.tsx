@@ -43,7 +43,7 @@ export function MirrorsPanel({ names, group }: Props) {
                       <bdi>{one.problem}</bdi>
                     </span>
                   </span>
-                  <Badge kind="bad">{overviewWords.failed}</Badge>
+                  <Badge kind="bad">{overviewWords.failingNow}</Badge>
                 </li>
               ))}
             </ul>
@@ -88,7 +88,7 @@ export function WebhooksPanel({ names, group }: Props) {
                       )}
                     </span>
                   </span>
-                  <Badge kind="bad">{overviewWords.failed}</Badge>
+                  <Badge kind="bad">{overviewWords.failingNow}</Badge>
                 </li>
               ))}
             </ul>
