@@ -99,6 +99,8 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Overview', path: `/ui/g/${org}` },
     { name: 'Search', path: `/ui/search?q=${instead ?? 'CVE-2024-7777'}` },
     { name: 'Search by name', path: `/ui/search?q=${instead ?? 'ledger'}` },
+    { name: 'Package', path: `/ui/package?name=${instead ?? 'zlib'}` },
+    { name: 'Setup', path: '/ui/setup' },
     { name: 'Organizations', path: '/ui/g/' },
     { name: 'Repositories', path: `/ui/g/${org}/~/repositories?open=payments` },
     { name: 'Group', path: `/ui/g/${org}/payments` },
