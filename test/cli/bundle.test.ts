@@ -90,7 +90,8 @@ test('the bundle has a license or a source for each package in it', () => {
   const notices = readFileSync(join(folder, 'bundle/THIRD-PARTY-NOTICES'), 'utf8')
   const [, ...parts] = notices.split(`\n${'='.repeat(80)}\n`).map((part) => part.trim())
   assert.ok(parts.some((part) => part.startsWith('@bufbuild/protobuf ')))
-  for (const part of parts) assert.match(part, /^\S+ \S+ \(.+\)\n\n(?:The package has no license file\.\n|[\s\S]{10})/, part)
+  for (const part of parts)
+    assert.match(part, /^\S+ \S+ \(.+\)\n\n(?:The package has no license file\.\n|[\s\S]{10})/, part)
 })
 
 test('two builds of the executable are equal', async () => {

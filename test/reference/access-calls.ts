@@ -13,4 +13,5 @@ export const accessCalls: readonly (readonly [method: string, request: Json, nam
     { group: '$org', name: 'laptop', push: true, ttl: '2592000s' },
     'pushToken',
   ],
+  ['control.iam.v1.AccessService/LookupGrantors', { organization: 'acme' }],
 ]

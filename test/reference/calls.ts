@@ -295,7 +295,6 @@ export const reads: readonly Call[] = [
   ['iam.Roles/List', { parent: '$org' }],
   ['iam.v2.RoleBindingsService/GetRoleBinding', { uid: '$binding' }],
   ['iam.v2.RoleBindingsService/ListRoleBindings', { identity: '$identity' }],
-  ['control.iam.v1.AccessService/LookupGrantors', { organization: 'acme' }],
   [
     'control.iam.v1.AccessService/ExplainAccess',
     { uid: '$org', identityUid: '$identity', capability: 'CAP_REPO_LIST' },

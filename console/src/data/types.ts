@@ -44,6 +44,7 @@ import type { CheckPoliciesResponseJson } from '#gen/pinfold/control/scanning/v1
 import type { RiskAcceptanceJson } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import type { VexSignerJson } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import type { ListVulnerabilitySourcesResponseJson } from '#gen/pinfold/control/scanning/v1/sources_pb.ts'
+import type { SearchResultJson } from '#gen/pinfold/control/search/v1/search_pb.ts'
 import type {
   DryRunOverviewJson,
   ImageLayersJson,

@@ -114,7 +114,7 @@ const findings = {
     exploited: 'known to be exploited',
   },
   clearFilters: 'Clear filters',
-  noMatch: (count: number) => `No finding matches the filters. The image has ${counted(count, 'finding')}.`,
+  noFindingFound: (count: number) => `No finding matches the filters. The image has ${counted(count, 'finding')}.`,
   exportAs: (format: string) => `Export as ${format}`,
   noneFound: 'No known vulnerabilities. All packages were compared with the data sources.',
   noneButNotScanned: 'No known vulnerabilities, but',

@@ -15,13 +15,12 @@ export const overviewWords = {
   onlyNewestTags: (tags: string) => `Only the newest of ${tags} tags were examined.`,
   notScannedTitle: 'Not scanned completely',
   imageCount: (count: number) => counted(count, 'image'),
-  dataSources: 'Data sources',
-  noSources: 'No image was compared with a data source yet.',
+  noSourceCompared: 'No image was compared with a data source yet.',
   outdated: 'out of date',
   dryRunPanel: 'Policies in dry run',
   noDryRun: 'No admission policy in dry run applies to a recent image.',
   wouldDenyNone: (examined: number) => `would deny none of ${counted(examined, 'image')}`,
-  wouldDeny: (denied: number, examined: number, examples: readonly string[]) =>
+  dryRunWouldDeny: (denied: number, examined: number, examples: readonly string[]) =>
     `would deny ${numbers(denied)} of ${counted(examined, 'image')}: ${examples.join(', ')}`,
   onlyNewest: (count: number) => `Only the newest ${counted(count, 'image')} were examined.`,
   changeOfTag: 'Change',

@@ -6,7 +6,7 @@ export const sourceWords = {
   sourceName: 'Data source',
   records: 'Records',
   lastSync: 'Last sync',
-  never: 'never',
+  neverFetched: 'never',
   sourceStates: { current: 'current', old: 'older than two days', failed: 'last sync failed', missing: 'not read yet' },
   license: 'License',
   syncHint: 'To read all data sources now, run this command next to the server:',

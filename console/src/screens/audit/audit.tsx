@@ -58,7 +58,7 @@ function Entries({ group, given, page, file }: EntriesProps) {
                     </button>
                   }
                 >
-                  {auditWords.noMatch}
+                  {auditWords.noChangeFound}
                 </Empty>
               ) : (
                 <Empty>{auditWords.noAudit}</Empty>

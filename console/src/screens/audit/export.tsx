@@ -38,7 +38,7 @@ export function ExportMenu({ group, query, file }: { group: string; query: Asked
       {isBusy ? (
         <p role="status">{auditWords.exporting}</p>
       ) : (
-        <MenuButton label={auditWords.exportAs}>
+        <MenuButton label={auditWords.exportList}>
           {(Object.keys(auditWords.exportFile) as Format[]).map((format) => (
             <MenuItem key={format} onClick={() => void download(format)}>
               {auditWords.exportFile[format]}

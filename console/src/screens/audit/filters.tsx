@@ -106,7 +106,7 @@ async function readOptions(group: string, names: readonly string[], signal: Abor
       ...members.map((one) => ({ ...one, isFolder: false })),
       ...roles
         .filter(({ uid }) => uid.includes('/'))
-        .map(({ uid, name }) => ({ value: uid, label: name, description: auditWords.customRole, isFolder: false })),
+        .map(({ uid, name }) => ({ value: uid, label: name, description: auditWords.roleOption, isFolder: false })),
     ],
   }
 }

@@ -104,7 +104,7 @@ function FindingList({
             </a>
           }
         >
-          {digestWords.noMatch(findings.length)}
+          {digestWords.noFindingFound(findings.length)}
         </Empty>
       ) : shown.length === 0 ? (
         <NoItems page={page} size={size} total={found.length}>

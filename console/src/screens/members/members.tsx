@@ -87,8 +87,8 @@ function Search({ text }: { text: string }) {
 
 function NoMembers({ kind, text }: { kind: Props['kind']; text: string }) {
   if (text === '') return <Empty>{kind === 'people' ? memberWords.noPeople : memberWords.noServiceAccounts}</Empty>
-  const clear = <a href={paths.with(here(), { q: undefined })}>{memberWords.clearFilter}</a>
-  return <Empty action={clear}>{memberWords.noMatch(text)}</Empty>
+  const clear = <a href={paths.with(here(), { q: undefined })}>{memberWords.showAllMembers}</a>
+  return <Empty action={clear}>{memberWords.noMemberFound(text)}</Empty>
 }
 
 type Groups = Parameters<typeof AddButton>[0]['groups']

@@ -34,7 +34,7 @@ export function DryRunPanel({ names, group }: Props) {
                         <bdi>
                           {one.denied === 0
                             ? overviewWords.wouldDenyNone(one.examined)
-                            : overviewWords.wouldDeny(one.denied, one.examined, one.examples.map(inOrganization))}
+                            : overviewWords.dryRunWouldDeny(one.denied, one.examined, one.examples.map(inOrganization))}
                         </bdi>
                       </span>
                     </span>

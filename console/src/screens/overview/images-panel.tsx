@@ -124,9 +124,9 @@ function Unscanned({ found: { reasons } }: { found: ImageOverview }) {
 
 function Sources({ found: { sources } }: { found: ImageOverview }) {
   return (
-    <Panel title={overviewWords.dataSources}>
+    <Panel title={words.dataSources}>
       {sources.length === 0 ? (
-        <p class="dim">{overviewWords.noSources}</p>
+        <p class="dim">{overviewWords.noSourceCompared}</p>
       ) : (
         <ul class="plain rows">
           {sources.map(({ name, fetchTime, problem }) => (

@@ -1,6 +1,5 @@
 // Tabs of a repository: tags in pages, history, readme, pull command, and settings.
 import { paths } from '../../app/paths.ts'
-import { me } from '../../app/session.ts'
 import type { Repo } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'

@@ -31,7 +31,7 @@ export function AdmissionForm({ at, item, onDone }: FormProps<Gate>) {
     setBusy(false)
   }
   return (
-    <div class="beside">
+    <div class="form-preview">
       <form class="form" onSubmit={save}>
         <p class="field">
           <label for={`${id}-name`}>{admissionWords.policyName}</label>

@@ -63,7 +63,7 @@ function Sources() {
                 {
                   title: sourceWords.lastSync,
                   cell: ({ fetched }) =>
-                    fetched === '' ? <span class="dim">{sourceWords.never}</span> : <Ago at={fetched} />,
+                    fetched === '' ? <span class="dim">{sourceWords.neverFetched}</span> : <Ago at={fetched} />,
                 },
                 { title: sourceWords.records, isNumber: true, cell: ({ records }) => numbers(records) },
                 { title: sourceWords.license, cell: ({ license }) => <bdi>{license || '–'}</bdi> },

@@ -279,6 +279,10 @@ export const templates: Readonly<Record<string, Template>> = {
     'Tag protection deleted',
     'deleted the tag protection {name|} in {group}',
   ),
+  'control.registry.tag.restored': settings(
+    'Tag restored',
+    `restored the tag {tag} of {repo_uid|a repository} to {digest}${reason}`,
+  ),
   'control.registry.retention.hold.created': policies('Legal hold placed', `placed a legal hold on ${image}${reason}`),
   'control.registry.retention.hold.released': policies('Legal hold released', `released the legal hold on ${image}`),
   'control.registry.retention.quarantine.created': policies('Image quarantined', `quarantined ${image}${reason}`),
