@@ -14,6 +14,8 @@ export type Cause = {
   userAgent: string
   requestId: string
   version: Version
+  /** True if the audit log of the organization must not name the actor, unless the actor is a member. */
+  hidesActor?: boolean
 }
 
 /** Value of `iss` for an identity that uses a push token. `sub` is then the uid of the push token. */

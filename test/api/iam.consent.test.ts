@@ -132,6 +132,10 @@ test('refusing deletes the binding, and reveals only the uid of the person', asy
   )
   const { auditEntries } = ok(await owner.get(`/events/v2/audit?subject=${made.uid}&actor=${uid}`))
   assert.partialDeepStrictEqual(auditEntries, [{ act: '', remoteAddress: '', userAgent: '' }])
+  // The sentences of these and of earlier entries.
+  const audit = ok(await owner.get(`/events/v2/audit?uidp.children_of=${org.uid}&page_size=100`)).auditEntries
+  for (const { actor, sentenceParts, ...entry } of audit as Json[])
+    if (entry.subject === made.uid) assert.ok(!mentions([entry, sentenceParts]))
   assertNotFound(await owner.get(`${bindings}/${made.uid}`), type, made.uid)
   for (const again of [await refuse(client, made.uid), await accept(client, made.uid)]) {
     assertNotFound(again, type, made.uid)

@@ -14,12 +14,12 @@ const maxInBody = 40
 export async function describeEntry(
   tx: Tx,
   app: Pick<App, 'hooks'>,
-  entry: Named,
+  entry: Named & { hidesActor: boolean },
   isDeletion: boolean,
 ): Promise<Pick<AuditEntry, 'names' | 'former'>> {
   const latest = isDeletion ? await latestAbout(tx, entry.subject) : undefined
   const uids = [...uidsOf(entry), ...(latest ? uidsIn(latest.body) : [])]
-  const present = await readNames(tx, app, organizationOf(entry), uids, [entry.actor])
+  const present = await readNames(tx, app, organizationOf(entry), uids, entry.hidesActor ? [] : [entry.actor])
   const names = { ...(latest && parseNames(latest.names)), ...present }
   return { names: JSON.stringify(names), former: latest?.body ?? '' }
 }
@@ -42,7 +42,7 @@ export async function readNames(
   { hooks }: Pick<App, 'hooks'>,
   organization: string,
   uids: readonly string[],
-  actors: readonly string[],
+  actors: readonly string[] = [],
 ): Promise<EntryNames> {
   const names: EntryNames = {}
   for (const read of hooks.resourceNames) {

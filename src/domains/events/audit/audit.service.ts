@@ -59,8 +59,7 @@ async function described({ app }: Call, entries: readonly AuditEntry[]): Promise
   const placed = entries.map((entry) => ({ ...entry, group: parentOf(entry.uid) }))
   for (const [organization, some] of Map.groupBy(placed, organizationOf)) {
     const uids = new Set(some.flatMap((entry) => [...uidsOf(entry), ...Object.keys(parseNames(entry.names))]))
-    const actors = [...new Set(some.map(({ actor }) => actor))]
-    present.set(organization, await readNames(app.db, app, organization, [...uids], actors))
+    present.set(organization, await readNames(app.db, app, organization, [...uids]))
   }
   return placed.map(({ group, ...entry }) => {
     return { ...entry, sentence: sentenceOf(entry, present.get(organizationOf({ ...entry, group })) ?? {}) }

@@ -87,7 +87,8 @@ export async function acceptPendingBinding(call: Call, uid: string): Promise<str
 }
 
 /**
- * Declines a pending binding, which deletes it. The event for the organization leaves out the person's IP address and sign-in.
+ * Declines a pending binding, which deletes it. The event for the organization leaves out the person's name, IP address
+ * and sign-in.
  */
 export async function refusePendingBinding(call: Call, uid: string): Promise<void> {
   requireWholeToken(call.caller, answering)
@@ -96,7 +97,7 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
     if (binding.accepted) throw notFound(roleBindingType, uid)
     await store.deleteBinding(tx, binding)
     const { app, cause } = call
-    const listUnannounced = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
+    const listUnannounced = { app, cause: { ...cause, act: undefined, source: '', userAgent: '', hidesActor: true } }
     await emitDeleted(tx, listUnannounced, 'iam.rolebindings.deleted', uid)
   })
   call.log.info('role binding declined', { uid })
