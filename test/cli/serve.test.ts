@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, readFileSync, statSync } from 'node:fs'
+import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +10,16 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ok } from '../support/expect.ts'
 import { clientOf } from '../support/pinfold.ts'
-import { cleanEnv, createStorage, program, project, runProcess, startProcess, tokenOf } from '../support/process.ts'
+import {
+  cleanEnv,
+  createStorage,
+  program,
+  project,
+  runProcess,
+  startInProcess,
+  startProcess,
+  tokenOf,
+} from '../support/process.ts'
 import { eventually } from '../support/receiver.ts'
 
 test('the commands printed at a first start work word for word', async () => {
@@ -253,12 +263,36 @@ test('the demo fills an empty server once, and the printed commands work', async
     async () => (await fetch(receiver)).text(),
     (page) => page.includes('dev.pinfold.registry.push.v1'),
   )
+  const { port } = new URL(receiver)
+  assert.equal(await statusOf(Number(port), '//'), 200)
 
   server.kill('SIGTERM')
   await server.exited
   await using again = await startProcess(storage, { args: ['--demo'] })
   assert.match(again.output.stderr, /the example organization was not added: the server already has organizations/)
   assert.ok((await untilPrinted(again.output, /Webhooks of the demo/)).stdout.includes(receiver), 'the same receiver')
+})
+
+/** Status of a GET request whose path is sent as it is. */
+async function statusOf(port: number, path: string): Promise<number | undefined> {
+  const [answer] = (await once(get({ host: '127.0.0.1', port, path }), 'response')) as [IncomingMessage]
+  answer.resume()
+  return answer.statusCode
+}
+
+test('a server with other organizations gets no example, and may not call its own machine', async () => {
+  await using storage = await createStorage()
+  {
+    await using server = await startInProcess(storage)
+    ok(await clientOf(server.url, await tokenOf(storage)).post('/iam/v2/groups/', { name: 'acme' }))
+  }
+  await using server = await startInProcess(storage, { args: ['--demo'] })
+  assert.match(server.output.stderr, /the example organization was not added/)
+  assert.doesNotMatch(server.output.stdout, /Webhooks of the demo/)
+  const client = clientOf(server.url, await tokenOf(storage))
+  const [{ uid }] = ok(await client.get('/iam/v2/groups')).groups
+  const sink = 'http://127.0.0.1:1/'
+  assert.equal((await client.post(`/events/v2/subscriptions/${uid}`, { sink })).status, 400)
 })
 
 test('only the owner can read the master key file', async () => {

@@ -16,6 +16,7 @@ import { ownNetwork } from '#lib/net/own-network.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
+import type { DemoPeer } from './demo/peer.ts'
 import { keepSmall, releaseMemory } from './heap.ts'
 
 export const serve: Command = {
@@ -33,7 +34,9 @@ Settings without an option are environment variables: see "pinfold server config
     if (terminal.ownsProcess) keepSmall()
     const demo = options.demo === true ? await import('./demo/peer.ts') : undefined
     const configured = configOf(terminal, options)
-    const config = demo ? demo.demoConfig(configured, terminal.env) : configured
+    const asDemo = demo?.demoConfig(configured, terminal.env) ?? configured
+    const hasPeer = demo !== undefined && (await demo.mayHavePeer(asDemo))
+    const config = hasPeer ? demo.withPeer(asDemo) : asDemo
     // The lock is taken before the database is opened. Otherwise a newer version, started by mistake, would migrate the database
     // of a running server.
     using _alone = lockDataFolder(config)
@@ -52,8 +55,8 @@ Settings without an option are environment variables: see "pinfold server config
     using _rejections = logRejections(app)
     server.open()
     if (terminal.ownsProcess) process.on('SIGUSR2', () => void server.reloadCertificate())
-    await using peer = await demo?.startPeer(app)
-    const filled = peer !== undefined && (await addDemo(terminal, app, server, peer.url))
+    await using peer = hasPeer ? await demo.startPeer(app) : undefined
+    const filled = demo !== undefined && (await addDemo(terminal, app, server, peer))
     // A program that reads the `ready` line may send requests at once.
     const end = untilSignaled()
     terminal.print(`ready ${server.url}`)
@@ -111,9 +114,10 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
 }
 
 /** Adds the example company to an empty server. Returns false if the server has organizations already. */
-async function addDemo(terminal: Terminal, app: App, server: Server, peer: string): Promise<boolean> {
+async function addDemo(terminal: Terminal, app: App, server: Server, peer: DemoPeer | undefined): Promise<boolean> {
   const { fillDemo } = await import('./demo/fill.ts')
-  const isFilled = await fillDemo(app, server, peer)
+  const isFilled = peer !== undefined && (await fillDemo(app, server, peer.url))
+  if (isFilled) await peer.keepPort()
   if (!isFilled) terminal.say('pinfold: the example organization was not added: the server already has organizations')
   return isFilled
 }

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
 import type { Config } from '#config.ts'
 import { readFact, writeFact } from '#db/facts.ts'
+import { hasOrganizations } from '#domains/iam/groups/groups.service.ts'
+import { NotServedYet, openExisting } from '#open-database.ts'
 import { type DemoImage, demoImage, manifestType } from './images.ts'
 import { packagesAt } from './packages.ts'
 
@@ -18,11 +20,15 @@ const catalog: Readonly<Record<string, { sources: readonly string[]; tags: Reado
 /** Repository that answers with an error, so the demo has a mirror that fails. */
 const failing = 'library/postgres'
 
-/** Settings of a server with the demo. Without settings of its own, it downloads nothing, and it may call its second server. */
+/** Settings of a server with the demo. Without settings of its own, it downloads nothing. */
 export function demoConfig(config: Config, env: NodeJS.ProcessEnv): Config {
+  return { ...config, ...(env.PINFOLD_VULNERABILITY_SYNC_HOURS ? {} : { vulnerabilitySyncHours: 0 }) }
+}
+
+/** The same, so that the server may call its second server. */
+export function withPeer(config: Config): Config {
   return {
     ...config,
-    ...(env.PINFOLD_VULNERABILITY_SYNC_HOURS ? {} : { vulnerabilitySyncHours: 0 }),
     allowInsecureSinks: true,
     allowInsecureUpstreams: true,
     sinksPrivate: [...config.sinksPrivate, host],
@@ -32,14 +38,33 @@ export function demoConfig(config: Config, env: NodeJS.ProcessEnv): Config {
 
 const host = '127.0.0.1'
 
-export type DemoPeer = AsyncDisposable & { url: string }
+/**
+ * True if the database is empty or has the demo. A server with other data must not call programs on its own machine, so it gets
+ * no second server.
+ */
+export async function mayHavePeer(config: Config): Promise<boolean> {
+  try {
+    const { db, close } = await openExisting(config)
+    try {
+      return (await readFact(db, 'demo_peer')) !== undefined || !(await hasOrganizations(db))
+    } finally {
+      await close()
+    }
+  } catch (error) {
+    // The start of the server reports other reasons why the database cannot be used.
+    return error instanceof NotServedYet
+  }
+}
+
+/** `keepPort` stores the port, which marks the database as one with the demo. */
+export type DemoPeer = AsyncDisposable & { url: string; keepPort(): Promise<void> }
 
 /** Starts the second server. It gets the port that it had at the last start, unless another program has taken it. */
 export async function startPeer({ db }: Pick<App, 'db'>): Promise<DemoPeer> {
   const registry = registryOf(await contents())
   const received: Received[] = []
   const server = createServer((req, res) => {
-    const { pathname } = new URL(req.url ?? '/', 'http://peer')
+    const pathname = (req.url ?? '/').split('?', 1)[0]!
     if (pathname.startsWith('/v2/')) return void registry(req, res, pathname)
     if (req.method === 'POST') return void receive(req, res, pathname, received)
     return void showPage(res, received)
@@ -51,9 +76,11 @@ export async function startPeer({ db }: Pick<App, 'db'>): Promise<DemoPeer> {
   const stored = Number((await readFact(db, 'demo_peer')) ?? 0)
   await listen(stored).catch(() => listen(0))
   const { port } = server.address() as AddressInfo
-  if (port !== stored) await db.tx((tx) => writeFact(tx, 'demo_peer', String(port)))
+  const keepPort = () => db.tx((tx) => writeFact(tx, 'demo_peer', String(port)))
+  if (stored !== 0 && port !== stored) await keepPort()
   return {
     url: `http://${host}:${port}`,
+    keepPort,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -59,6 +59,10 @@ export async function findGroupName(reader: Reader, uid: string): Promise<string
   return (await store.findGroup(reader, uid))?.name
 }
 
+export async function hasOrganizations(reader: Reader): Promise<boolean> {
+  return (await store.countGroups(reader, top)) > 0
+}
+
 /** Some of the organizations whose names look like views (`at-…`, `min-…`). They are older than views. */
 export async function organizationsNamedAsViews(reader: Reader): Promise<string[]> {
   const found: string[] = []
