@@ -84,7 +84,8 @@ async function findRemedies(call: Call, asked: Question): Promise<Pick<Explanati
   })
   const giving = sufficient.filter((role) => holds(role.capabilities, [capability, binds])).map((role) => role.uid)
   const visible = scopes.filter((scope) => rights.holds(scope, listBindings))
-  const holders = giving.length === 0 ? [] : await store.holdersOf(call.app.db, visible, giving, most.grantors)
+  const holders =
+    giving.length === 0 ? [] : await store.holdersOf(call.app.db, visible, giving, { limit: most.grantors })
   return {
     sufficientRoles: counted.sort((a, b) => a.capabilityCount - b.capabilityCount).slice(0, most.roles),
     grantors: holders.map(({ name, email, ...holder }) => ({ ...holder, name: name || email })),

@@ -42,7 +42,14 @@ export function rolesAt(reader: Reader, groups: readonly string[]) {
  * Identities with an accepted binding of one of these roles on one of these groups. Bindings above the group of the identity are
  * left out, since they have no effect.
  */
-export function holdersOf(reader: Reader, scopes: readonly string[], roles: readonly string[], limit: number) {
+export function holdersOf(
+  reader: Reader,
+  scopes: readonly string[],
+  roles: readonly string[],
+  { limit, peopleOnly = false }: { limit: number; peopleOnly?: boolean },
+) {
+  const own = sql`OR b.parent_uid = i.parent_uid
+            OR substr(b.parent_uid, 1, length(i.parent_uid) + 1) = i.parent_uid || '/'`
   return reader.all<{ identityUid: string; name: string; email: string; groupUid: string; roleName: string }>(sql`
     SELECT b.identity_uid AS "identityUid", i.name, coalesce(i.email, '') AS email, b.parent_uid AS "groupUid",
            r.name AS "roleName"
@@ -50,8 +57,7 @@ export function holdersOf(reader: Reader, scopes: readonly string[], roles: read
       JOIN identities i ON i.uid = b.identity_uid
       JOIN roles r ON r.uid = b.role_uid
      WHERE b.parent_uid IN (${list(scopes)}) AND b.role_uid IN (${list(roles)}) AND b.accepted = 1
-       AND (i.parent_uid = ${top} OR b.parent_uid = i.parent_uid
-            OR substr(b.parent_uid, 1, length(i.parent_uid) + 1) = i.parent_uid || '/')
+       AND (i.parent_uid = ${top} ${peopleOnly ? sql`` : own})
      ORDER BY length(b.parent_uid) DESC, b.uid
      LIMIT ${limit}`)
 }

@@ -1,7 +1,7 @@
 // People whom the members of an organization can ask for access.
 import type { Call } from '#app.ts'
 import { invalid } from '#lib/errors.ts'
-import { parentOf, rootOf, top } from '#lib/uid.ts'
+import { rootOf, top } from '#lib/uid.ts'
 import { operatorRole } from '../access/built-in-roles.ts'
 import { capabilityNumber, maskOf } from '../access/capabilities.ts'
 import { findOrganization } from '../groups/groups.service.ts'
@@ -23,13 +23,12 @@ export async function lookupGrantors({ app, caller }: Call, organization: string
   const roles = (await store.rolesAt(db, [group.uid, top])).filter(({ uid, capabilities }) => {
     return uid !== operatorRole.uid && (maskOf(JSON.parse(capabilities) as number[]) & grants) === grants
   })
-  const holders = await store.holdersOf(
+  const people = await store.holdersOf(
     db,
     [group.uid],
     roles.map(({ uid }) => uid),
-    most.read,
+    { limit: most.read, peopleOnly: true },
   )
-  const people = holders.filter(({ identityUid }) => parentOf(identityUid) === top)
   const unique = new Map(people.map((one) => [one.identityUid, one]))
   return [...unique.values()].slice(0, most.shown).map(({ name, email, roleName }) => ({ name, email, roleName }))
 }
