@@ -180,7 +180,7 @@ const matching = (tag: string | undefined, window: Window): Sql => {
 /** True if the tag has had the digest. */
 export async function hadDigest(reader: Reader, ledger: number, tag: string, digest: string): Promise<boolean> {
   const row = await reader.get(sql`
-    SELECT 1 AS one FROM tag_history WHERE repo_id = ${ledger} AND digest = ${digest} AND tag = ${tag} LIMIT 1`)
+    SELECT 1 AS one FROM tag_history WHERE repo_id = ${ledger} AND digest = ${digest} AND tag = ${tag} AND time > ${beganAfter(ledger)} LIMIT 1`)
   return row !== undefined
 }
 
