@@ -360,6 +360,8 @@ test('the findings of an image have reasons, and include coverage gaps', async (
       ranges: '[{"type":"ECOSYSTEM","events":[{"introduced":"0"},{"fixed":"3.1.4-r9"}]}]',
       fixedVersions: ['3.1.4-r9'],
       severity: 'high',
+      score: 7.5,
+      title: 'something else',
       foundTime: '2026-03-06T08:00:00.000Z',
       public: true,
       acceptedBy: [],

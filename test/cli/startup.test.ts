@@ -21,7 +21,7 @@ test('help, version and the list of settings load only a few modules', async () 
   for (const args of [['--version'], ['--help'], ['help', 'images'], ['serve', '--help'], ['server', 'gc', '--help']]) {
     const { code, modules } = await costOf(args)
     assert.equal(code, 0)
-    assertLight(modules, 55)
+    assertLight(modules, 56)
   }
 })
 

@@ -5,6 +5,8 @@ import { isAtOrBelow, operatorUid, parentOf, top } from '#lib/uid.ts'
 
 type Row = { uid: string; kind: NamedKind; name: string }
 
+const person: NamedKind = 'person'
+
 /** Most uids in one statement, which has them several times. */
 const atOnce = 60
 
@@ -32,7 +34,7 @@ export async function resourceNames(
         FROM identities WHERE uid IN (${list(some)})`,
     atOnce,
   )
-  const people = rows.filter(({ uid, kind }) => kind === 'person' && parentOf(uid) === top && !isActor.has(uid))
+  const people = rows.filter(({ uid, kind }) => kind === person && parentOf(uid) === top && !isActor.has(uid))
   const members = await membersOf(
     reader,
     organization,
@@ -40,15 +42,15 @@ export async function resourceNames(
   )
   const isVisible = ({ uid, kind }: Row): boolean => {
     if (kind === 'group') return isAtOrBelow(uid, organization)
-    return kind !== 'person' || parentOf(uid) !== top || isActor.has(uid) || members.has(uid)
+    return kind !== person || parentOf(uid) !== top || isActor.has(uid) || members.has(uid)
   }
-  const operator: Row[] = wanted.has(operatorUid) ? [{ uid: operatorUid, kind: 'person', name: 'operator' }] : []
+  const operator: Row[] = wanted.has(operatorUid) ? [{ uid: operatorUid, kind: person, name: 'operator' }] : []
   return [...rows.filter(isVisible).map(withKind), ...operator]
 }
 
 /** The uid of a person has no parent. */
 function withKind(row: Row): Row {
-  return row.kind === 'person' && parentOf(row.uid) !== top ? { ...row, kind: 'service account' } : row
+  return row.kind === person && parentOf(row.uid) !== top ? { ...row, kind: 'service account' } : row
 }
 
 async function membersOf(reader: Reader, organization: string, people: readonly string[]): Promise<Set<string>> {
