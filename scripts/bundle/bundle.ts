@@ -32,7 +32,7 @@ export function assetFiles(): string[] {
 /** Name of the script in a bundle. */
 export const script = 'pinfold.cjs'
 
-/** Script of the whole program, and the list of what went into it. `program` is the path from the bundle to the file that runs it. */
+/** Script of the whole program, and the list of its input files. `program` is the path from the bundle to the file that runs it. */
 async function bundleScript(program: string): Promise<{ code: Uint8Array; metafile: Metafile }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,

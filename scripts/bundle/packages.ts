@@ -14,7 +14,7 @@ const folderOf = (file: string): string | undefined => /^(?:.*\/)?node_modules\/
 const foldersIn = ({ inputs }: Metafile): string[] =>
   [...new Set(Object.keys(inputs).flatMap((file) => folderOf(file) ?? []))].sort()
 
-/** Packages in the bundle, with what the lock file knows about them. */
+/** Packages in the bundle, with their entries in the lock file. */
 export function packagesIn(metafile: Metafile): NpmPackage[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Locked
   return foldersIn(metafile).map((folder) => {

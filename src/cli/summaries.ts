@@ -65,7 +65,7 @@ export const summaries = {
   'tags history': 'Show the digests that a tag has had, or the tags that a digest has had',
   'tags create': 'Create a tag for a manifest of the repository',
   'tags update': 'Assign another manifest of the repository to a tag',
-  'tags restore': 'Give a tag a digest back that it had before, with a reason',
+  'tags restore': 'Restore a former digest of a tag, with a reason',
   'tags delete': 'Delete a tag; its manifest and its history remain',
   'tags proof': 'Print a proof that a tag had a digest at a time; redirect it to a file',
   'tags proof-policy': 'Print the public keys that verify proofs of tags; redirect them to a file',

@@ -2,11 +2,11 @@
 import { numbers } from './format.ts'
 
 export const auditWords = {
-  auditPerson: 'Person',
+  auditPerson: 'Actor',
   auditAction: 'Action',
   auditResource: 'Resource',
   auditPeriod: 'Time',
-  everyone: 'Everyone',
+  everyone: 'All actors',
   allActions: 'All actions',
   allResources: 'All resources',
   operator: 'Operator',
@@ -30,7 +30,7 @@ export const auditWords = {
   browser: 'Browser',
   commandLine: 'Command line',
   only: 'Show only',
-  onlyPerson: 'changes by this person',
+  onlyPerson: 'changes by this actor',
   onlyAction: 'changes of this kind',
   onlyResource: 'changes of this resource',
   eventType: 'Event type',

@@ -31,7 +31,6 @@ const roles = {
   otherPermissions: (count: number) =>
     `The role also has ${counted(count, 'permission')} that this page does not list. They stay. To see them, run: pinfold roles describe`,
   noPermission: 'Choose at least one permission.',
-  rolesHidden: 'You do not have permission to see the roles here. Ask an owner of the organization.',
 }
 
 export const creationWords = { ...places, ...roles }

@@ -18,7 +18,6 @@ const lists = {
     'There are no service accounts yet. A service account lets a CI job or a cluster sign in without a person.',
   noMemberFound: (text: string) => `No member has “${text}” in the name or email address.`,
   showAllMembers: 'Show all members',
-  membersHidden: 'You do not have permission to see the members here. Ask an owner of the organization.',
   cutMembers: (most: number) =>
     `Only the members of the first ${numbers(most)} roles are shown. Search for a name to find others.`,
   newServiceAccount: 'New service account',

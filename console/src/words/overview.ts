@@ -11,7 +11,7 @@ export const overviewWords = {
   noImages: 'No image has a tag yet. Push an image to see its vulnerabilities here.',
   withoutFindings: 'none found',
   byWorst: (count: number) => `${counted(count, 'tagged image')} examined. Each counts once, under its worst severity.`,
-  partial: (count: number) => `${counted(count, 'image')} ${count === 1 ? 'was' : 'were'} scanned only in part.`,
+  partial: (count: number) => `${counted(count, 'image')} ${count === 1 ? 'was' : 'were'} not scanned completely.`,
   onlyNewestTags: (tags: string) => `Only the newest of ${tags} tags were examined.`,
   notScannedTitle: 'Not scanned completely',
   imageCount: (count: number) => counted(count, 'image'),

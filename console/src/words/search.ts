@@ -32,7 +32,7 @@ export const searchWords = {
     digest: 'image',
     package: 'package',
     vulnerability: 'vulnerability',
-    member: 'identity',
+    member: 'member',
   },
   allKinds: 'All',
   found: (count: number, isMore: boolean) => (isMore ? `${numbers(count)} or more results` : counted(count, 'result')),

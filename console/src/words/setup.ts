@@ -9,26 +9,23 @@ export const setupWords = {
   stepsDone: (done: number, all: number) => `${done} of ${all} steps done`,
   stepDone: 'done',
   stepOpen: 'to do',
-  stepUnknown: 'not known',
   organizationStep: 'Create an organization',
   organizationHint:
     'An organization owns folders, repositories and members. Its name is the first part of each image name.',
   organizationExists: (name: string, count: number) =>
     count === 1 ? `The server has the organization ${name}.` : `The server has ${counted(count, 'organization')}.`,
   organizationName: 'Name of the organization',
-  organizationNameHint: 'Lowercase letters, digits and hyphens, such as acme',
-  createIt: 'Create organization',
   signInStep: 'Let people sign in',
   signInHint:
     'People sign in with an OpenID Connect provider, such as Okta, Entra ID, Google or Keycloak. Then invite the first person.',
-  signInConnected: (count: number) => `${counted(count, 'identity provider')} of organizations.`,
+  signInConnected: (count: number) => `${counted(count, 'identity provider')} connected.`,
   signInOfServer: 'The settings of the server have a sign-in provider.',
   connectProvider: 'Connect an identity provider',
   invitePerson: 'Invite the first person',
   needsOrganization: 'Create an organization first.',
   pushStep: 'Push the first image',
   pushHint: 'Run these commands on the machine of the server. Replace alpine with the name of your image.',
-  pushedTags: (count: number) => (count === 1 ? 'The server has a tag.' : `The server has ${counted(count, 'tag')}.`),
+  pushedTags: (count: number) => `${counted(count, 'tag')} pushed.`,
   pushCommands: 'Commands to push an image',
   dataStep: 'Turn on vulnerability data',
   dataOn: (hours: number) =>
@@ -36,5 +33,5 @@ export const setupWords = {
   dataRead: (count: number) => `Data of ${counted(count, 'data source')} is stored.`,
   dataFailed: (name: string, reason: string) => `The last download of ${name} failed: ${reason}`,
   dataOff:
-    'The server downloads no vulnerability data. To turn it on, remove PINFOLD_VULNERABILITY_SYNC_HOURS or set it to 24, and restart the server. To read the data once, run:',
+    'The server downloads no vulnerability data. To turn it on, remove PINFOLD_VULNERABILITY_SYNC_HOURS or set it to 24, and restart the server. To download the data once, run:',
 }

@@ -1,4 +1,4 @@
-// Texts of the overview.
+// Texts of the first page, and of recent tag updates.
 export const startWords = {
   noOrganizations: 'There are no organizations yet. To create one, run:',
   notMember:

@@ -63,7 +63,7 @@ const restores = {
   restoreTitle: (tag: string, digest: string) => `Restore ${tag} to ${digest}?`,
   restoreChange: (current: string, digest: string) =>
     current === '' ? `Creates the deleted tag again, with ${digest}.` : `Changes ${current} (current) to ${digest}.`,
-  restoreEffect: 'Clients get it at their next pull.',
+  restoreEffect: 'Clients get the restored digest at their next pull.',
   restoreUndo: (current: string) => `You can restore ${current} later.`,
   restoreDigest: 'Restore digest',
   restoreReasonHint: 'The tag history and the audit log show the reason.',
@@ -73,8 +73,8 @@ const restores = {
   notStored:
     'The repository no longer stores this image, so it cannot be restored. Push the image again, then restore it.',
   isCurrent: 'This is the current digest of the tag. There is nothing to restore.',
-  fewerFindings: (counts: string) => `${counts} fewer.`,
-  moreFindings: (counts: string) => `${counts} more.`,
+  fewerFindings: (counts: string) => `Removes ${counts}.`,
+  moreFindings: (counts: string) => `Adds ${counts}.`,
   findingsOf: (count: number, severity: string) =>
     `${numbers(count)} ${severity} ${count === 1 ? 'finding' : 'findings'}`,
   sameFindings: 'The vulnerabilities are the same.',

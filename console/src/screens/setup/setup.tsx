@@ -15,6 +15,7 @@ import { useLoad } from '../../ui/load.ts'
 import { Screen } from '../../ui/screen.tsx'
 import { Note, Shown } from '../../ui/states.tsx'
 import { Code } from '../../ui/text.tsx'
+import { creationWords } from '../../words/creation.ts'
 import { setupWords } from '../../words/setup.ts'
 import { words } from '../../words.ts'
 
@@ -105,9 +106,9 @@ function OrganizationStep({ name, count, reload }: OrganizationProps) {
     <>
       <p>{setupWords.organizationHint}</p>
       <Form
-        submit={setupWords.createIt}
+        submit={creationWords.newOrganization}
         onSubmit={create}
-        fields={[{ name: 'name', label: setupWords.organizationName, hint: setupWords.organizationNameHint }]}
+        fields={[{ name: 'name', label: setupWords.organizationName, hint: creationWords.orgNameHint }]}
       />
     </>
   )

@@ -25,7 +25,7 @@ export function demoConfig(config: Config, env: NodeJS.ProcessEnv): Config {
   return { ...config, ...(env.PINFOLD_VULNERABILITY_SYNC_HOURS ? {} : { vulnerabilitySyncHours: 0 }) }
 }
 
-/** The same, so that the server may call its second server. */
+/** Settings that let the server call its second server on loopback. */
 export function withPeer(config: Config): Config {
   return {
     ...config,

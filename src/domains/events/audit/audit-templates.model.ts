@@ -113,12 +113,14 @@ export const templates: Readonly<Record<string, Template>> = {
       ? 'approved the request of {access_request.email|a person} for access to {group}[ with the role {role_uid}]'
       : 'refused the request of {access_request.email|a person} for access to {group}',
   ),
-  'control.iam.push_token.created': access('Token created', ({ push_token: token }) =>
-    (token as { push?: boolean } | undefined)?.push === true
-      ? 'created the push token {push_token.name|without a name} for {push_token.group|a group}[, valid until {push_token.expire_time}]'
-      : 'created the pull token {push_token.name|without a name} for {push_token.group|a group}[, valid until {push_token.expire_time}]',
+  'control.iam.push_token.created': access(
+    'Push token created',
+    'created the push token {push_token.name|without a name} for {push_token.group|a group}[, valid until {push_token.expire_time}]',
   ),
-  'control.iam.push_token.revoked': access('Token revoked', 'revoked the token {push_token.name|without a name}'),
+  'control.iam.push_token.revoked': access(
+    'Push token revoked',
+    'revoked the push token {push_token.name|without a name}',
+  ),
   'iam.external_group_role_mappings.created': access(
     'Group mapped to a role',
     `mapped the group {external_group_id} of {identity_provider_uid|an identity provider} to the role ${role}`,

@@ -1,4 +1,4 @@
-// Restores of tags: a tag gets a digest back that it had before, and the tag history gets the reason.
+// Restores of tags to a former digest. Each has a reason, which the tag history shows.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'

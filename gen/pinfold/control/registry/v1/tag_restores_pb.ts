@@ -2,7 +2,7 @@
 // @generated from file pinfold/control/registry/v1/tag_restores.proto (package pinfold.control.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// Restores of tags: a tag gets a digest back that it had before.
+// Restores of tags: a tag update to a former digest, with a reason.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
