@@ -1,7 +1,6 @@
 // Platforms of images, and the configuration of an image with its layers and build steps.
 import type { Call } from '#app.ts'
 import { chunks } from '#lib/chunks.ts'
-import { found, notFound } from '#lib/errors.ts'
 import { Walk } from '#lib/scheduling/walk.ts'
 import type { Blob } from '../blobs/blobs.model.ts'
 import { readBlob } from '../blobs/blobs.service.ts'
@@ -14,12 +13,10 @@ import {
   buildInfoOf,
   type ImageConfig,
   imageConfigOf,
-  imageType,
   imageWalk,
-  maxConfigBytes,
   platformOfConfig,
 } from './images.model.ts'
-import { requireImage, tooLarge } from './images.service.ts'
+import { readConfig, requireImage, tooLarge } from './images.service.ts'
 
 type Repo = { id: number }
 
@@ -86,7 +83,7 @@ export type ImageDetails = {
   steps: BuildStep[]
 }
 
-/** Configuration and layers of the first image for the architecture. Throws NOT_FOUND if the configuration is not stored. */
+/** Configuration and layers of the first image for the architecture. Throws the errors of `readConfig`. */
 export async function imageDetails(
   call: Call,
   repoUid: string,
@@ -94,10 +91,7 @@ export async function imageDetails(
   architecture: string,
 ): Promise<ImageDetails> {
   const { repo, manifest, config, layers } = await requireImage(call, repoUid, digest, architecture)
-  const [blob] = await findRepoBlobs(call.app.db, repo.id, [config.digest])
-  if (!blob) throw notFound(imageType, `the configuration of ${digest}`)
-  if (blob.size > maxConfigBytes) throw tooLarge(digest, `the configuration has more than ${maxConfigBytes} bytes`)
-  const bytes = found(await readBlob(call, repo, blob, maxConfigBytes), imageType, `the configuration of ${digest}`)
+  const bytes = await readConfig(call, repo, digest, config)
   const { history, ...info } = buildInfoOf(bytes)
   return {
     digest: manifest.digest,

@@ -69,6 +69,14 @@ export async function getConfig(
   architecture: string,
 ): Promise<ImageConfig> {
   const { repo, config } = await requireImage(call, repoUid, digest, architecture)
+  return imageConfigOf(await readConfig(call, repo, digest, config))
+}
+
+/**
+ * Reads the configuration of an image. Throws NOT_FOUND if it is not stored, and FAILED_PRECONDITION if it exceeds the limits on
+ * configurations.
+ */
+export async function readConfig(call: Call, repo: Repo, digest: string, config: Descriptor): Promise<Buffer> {
   const [blob] = (await blobsOf(call, repo, [config])).values()
   if (!blob) throw notFound(imageType, `the configuration of ${digest}`)
   if (blob.size > maxConfigBytes) throw tooLarge(digest, `the configuration has more than ${maxConfigBytes} bytes`)
@@ -76,7 +84,7 @@ export async function getConfig(
   const content = found(bytes, imageType, `the configuration of ${digest}`)
   const problem = jsonProblem(content, configLimits)
   if (problem) throw tooLarge(digest, `the configuration ${problem}`)
-  return imageConfigOf(content)
+  return content
 }
 
 type Repo = { id: number }
