@@ -2,7 +2,7 @@
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { findPlatforms } from '#domains/registry/images/image-details.service.ts'
-import { createSizes } from '#domains/registry/images/images.service.ts'
+import { createSizeBudget, createSizes } from '#domains/registry/images/images.service.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { tagsAbout } from '#domains/registry/tags/tags.model.ts'
@@ -10,6 +10,7 @@ import { namesWith, tagsNamed } from '#domains/registry/tags/tags.store.ts'
 import type { Knowledge } from '#domains/scanning/reports/image-knowledge.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { found, invalid } from '#lib/errors.ts'
+import type { Walk } from '#lib/scheduling/walk.ts'
 import { type CountedImage, countVulnerabilities, createCounts } from './counted-vulnerabilities.service.ts'
 import {
   isSignature,
@@ -50,17 +51,25 @@ export async function getImageSummaries(
   const wrong = digests.findIndex((one) => !isDigest(one))
   if (wrong >= 0) throw invalid({ field: `digests[${wrong}]`, description: 'is not a digest' })
   const repo = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
-  return summarize(call, createCounts(call.app), repo, [...new Set(digests)])
+  return summarize(call, createShared(call), repo, [...new Set(digests)])
 }
 
 const vulnerabilityReports = [capabilityNumber('vuln_reports.list')]
 const manifests = [capabilityNumber('manifest.list')]
 const dayMs = 86_400_000
 
+/** State that all summaries of one request share. */
+export type Shared = { knowledge: Knowledge; sizeBudget: Walk }
+
+export const createShared = (call: Call): Shared => ({
+  knowledge: createCounts(call.app),
+  sizeBudget: createSizeBudget(call),
+})
+
 /** Summaries in the order of the digests. Digests that the repository does not have are left out. */
 export async function summarize(
   call: Call,
-  knowledge: Knowledge,
+  { knowledge, sizeBudget }: Shared,
   repo: Repo,
   digests: readonly string[],
 ): Promise<ImageSummary[]> {
@@ -71,7 +80,7 @@ export async function summarize(
   const names = present.map(({ digest }) => digest)
   const small = present.filter(({ size }) => size <= maxManifestBytes).map(({ digest }) => digest)
   const platforms = await findPlatforms(call, repo, small)
-  const sizes = await createSizes(call, repo, names)
+  const sizes = await createSizes(call, repo, names, sizeBudget)
   const counted = rights.holds(repo.uid, vulnerabilityReports)
     ? await countVulnerabilities(call, knowledge, repo, names)
     : undefined

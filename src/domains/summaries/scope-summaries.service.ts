@@ -3,11 +3,9 @@ import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { countRepos, findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import { tagsBelow } from '#domains/registry/tags/tags.service.ts'
-import type { Knowledge } from '#domains/scanning/reports/image-knowledge.service.ts'
 import { invalid } from '#lib/errors.ts'
 import { isAtOrBelow, isUid } from '#lib/uid.ts'
-import { createCounts } from './counted-vulnerabilities.service.ts'
-import { type ImageSummary, summarize } from './image-summaries.service.ts'
+import { createShared, type ImageSummary, type Shared, summarize } from './image-summaries.service.ts'
 import { mostScopes } from './summaries.model.ts'
 
 export type ScopeSummary = {
@@ -26,25 +24,25 @@ export async function getScopeSummaries(call: Call, uids: readonly string[]): Pr
   }
   const wrong = uids.findIndex((uid) => !isUid(uid))
   if (wrong >= 0) throw invalid({ field: `uids[${wrong}]`, description: 'is not a uid' })
-  const knowledge = createCounts(call.app)
+  const shared = createShared(call)
   const summaries: ScopeSummary[] = []
   for (const uid of new Set(uids)) {
     call.signal.throwIfAborted()
-    if (call.reach.some((scope) => isAtOrBelow(uid, scope))) summaries.push(await summaryOf(call, knowledge, uid))
+    if (call.reach.some((scope) => isAtOrBelow(uid, scope))) summaries.push(await summaryOf(call, shared, uid))
   }
   return summaries
 }
 
 const metadata = [capabilityNumber('manifest.metadata.list')]
 
-async function summaryOf(call: Call, knowledge: Knowledge, uid: string): Promise<ScopeSummary> {
+async function summaryOf(call: Call, shared: Shared, uid: string): Promise<ScopeSummary> {
   const { db } = call.app
   const repo = await findRepoRow(db, { uid })
   const repos = repo ? 0 : await countRepos(db, uid)
   const { count, newest } = await tagsBelow(db, uid)
   const mayRead = call.caller.rights.holds(uid, metadata)
   const [newestImage] =
-    repo && newest && newest.digest !== '' && mayRead ? await summarize(call, knowledge, repo, [newest.digest]) : []
+    repo && newest && newest.digest !== '' && mayRead ? await summarize(call, shared, repo, [newest.digest]) : []
   const updateTime = newest?.updateTime ?? ''
   return { uid, repos, tags: count, updateTime, newestTag: repo && newest ? newest.name : '', newestImage }
 }

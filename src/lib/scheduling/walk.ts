@@ -34,6 +34,11 @@ export class Walk {
     return this.#seen.size < this.#seen.add(name).size
   }
 
+  /** True after a limit was exceeded. */
+  get isSpent(): boolean {
+    return this.#steps > this.#limits.steps || this.#bytes > this.#limits.bytes
+  }
+
   /** Counts items and bytes. Call it before they are read. Throws if a limit is exceeded. */
   spend(steps: number, bytes: number): void {
     this.#steps += steps

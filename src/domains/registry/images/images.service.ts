@@ -36,11 +36,11 @@ export async function getArchitectures(call: Call, repoUid: string, digest: stri
 
 /** Compressed bytes of the configuration and the layers of the first image for the architecture. */
 export async function getSize(call: Call, repoUid: string, digest: string, architecture: string): Promise<number> {
-  return sizeOf(call, await requireRepo(call, repoUid, digest), digest, architecture)
+  return sizeOf(call, await requireRepo(call, repoUid, digest), digest, { architecture })
 }
 
-async function sizeOf(looking: UpstreamCheck, repo: Repo, digest: string, architecture: string): Promise<number> {
-  const { config, layers } = await imageIn(looking, repo, digest, architecture)
+async function sizeOf(looking: UpstreamCheck, repo: Repo, digest: string, wanted: Wanted): Promise<number> {
+  const { config, layers } = await imageIn(looking, repo, digest, wanted)
   const parts = [config, ...layers]
   const stored = await blobsOf(looking, repo, parts)
   // If content is not stored, its size comes from the descriptor. A client wrote the descriptor, so this size can be any number.
@@ -49,12 +49,17 @@ async function sizeOf(looking: UpstreamCheck, repo: Repo, digest: string, archit
 }
 
 /**
- * Compressed bytes of an image for the default architecture. Returns undefined if the image was deleted, or if there is no image
- * for this architecture.
+ * Compressed bytes of an image for the default architecture. Returns undefined if the image was deleted, if there is no image
+ * for this architecture, or if a limit on reads was exceeded.
  */
-export async function sizeOfImage(looking: UpstreamCheck, repo: Repo, digest: string): Promise<number | undefined> {
+export async function sizeOfImage(
+  looking: UpstreamCheck,
+  repo: Repo,
+  digest: string,
+  budget?: Walk,
+): Promise<number | undefined> {
   try {
-    return await sizeOf(looking, repo, digest, defaultArchitecture)
+    return await sizeOf(looking, repo, digest, { architecture: defaultArchitecture, budget })
   } catch (error) {
     if (error instanceof AppError && error.code !== 'INTERNAL') return undefined
     throw error
@@ -88,6 +93,8 @@ export async function readConfig(call: Call, repo: Repo, digest: string, config:
 }
 
 type Repo = { id: number }
+/** `budget` limits what all images of a request read together. */
+type Wanted = { architecture: string; budget?: Walk | undefined }
 /** Members of `Call` that a search for images needs. The signal of the request cancels the search. */
 type UpstreamCheck = Pick<Call, 'app' | 'log' | 'signal'>
 /** An image of one platform with its configuration and layers. */
@@ -100,13 +107,19 @@ export async function requireImage(
   digest: string,
   architecture: string,
 ): Promise<FoundImage> {
-  return imageIn(call, await requireRepo(call, repoUid, digest), digest, architecture)
+  return imageIn(call, await requireRepo(call, repoUid, digest), digest, { architecture })
 }
 
-async function imageIn(looking: UpstreamCheck, repo: Repo, digest: string, architecture: string): Promise<FoundImage> {
-  const variants = await findVariants(looking, repo, digest)
+async function imageIn(
+  looking: UpstreamCheck,
+  repo: Repo,
+  digest: string,
+  { architecture, budget }: Wanted,
+): Promise<FoundImage> {
+  const variants = await findVariants(looking, repo, digest, budget)
   const variant = variants?.get(architecture)
   const manifest = variant && (await findManifest(looking.app.db, repo.id, variant))
+  if (manifest) budget?.spend(1, manifest.content.byteLength)
   const { config, layers } = manifest ? readListed(manifest) : { config: undefined, layers: [] }
   if (!manifest || !config) throw notFound(imageType, variants ? `${digest} for ${architecture}` : digest)
   return { repo, manifest, config, layers }
@@ -127,6 +140,7 @@ type Search = {
   call: UpstreamCheck
   repo: Repo
   walk: Walk
+  budget: Walk | undefined
   /** Digest of the first image for each architecture. */
   variants: Map<string, string>
 }
@@ -140,11 +154,12 @@ export async function findVariants(
   call: UpstreamCheck,
   repo: Repo,
   digest: string,
+  budget?: Walk,
 ): Promise<Search['variants'] | undefined> {
   const walk = new Walk(imageWalk, call.signal, (limit) => {
     return tooLarge(digest, `the image lists too much: more than ${limit} would have to be read`)
   })
-  const search: Search = { call, repo, walk, variants: new Map() }
+  const search: Search = { call, repo, walk, budget, variants: new Map() }
   await searchEntries(search, [{ digest, architecture: undefined }])
   const isThere = search.variants.size > 0 || (await hasManifest(call.app.db, repo.id, digest))
   return isThere ? search.variants : undefined
@@ -182,10 +197,16 @@ function note({ variants }: Search, architecture: unknown, digest: string): void
   if (!variants.has(architecture)) variants.set(architecture, digest)
 }
 
-async function readManifests({ call, repo, walk }: Search, digests: readonly string[]): Promise<Map<string, Listed>> {
+function spend({ walk, budget }: Search, bytes: number): void {
+  budget?.spend(1, bytes)
+  walk.spend(1, bytes)
+}
+
+async function readManifests(search: Search, digests: readonly string[]): Promise<Map<string, Listed>> {
+  const { call, repo, walk } = search
   const { db } = call.app
   const stored = await storedManifests(db, repo.id, digests)
-  for (const { size } of stored.values()) walk.spend(1, size)
+  for (const { size } of stored.values()) spend(search, size)
   const read = new Map<string, Listed>()
   for (const manifest of await findManifests(db, repo.id, [...stored.keys()])) {
     await walk.pause()
@@ -223,9 +244,10 @@ async function architecturesOf(
 }
 
 /** Architecture in the configuration, as it was pushed. Undefined if the configuration is missing, too large or invalid. */
-async function architectureOf({ call, repo, walk }: Search, config: Blob | undefined): Promise<unknown> {
+async function architectureOf(search: Search, config: Blob | undefined): Promise<unknown> {
+  const { call, repo, walk } = search
   if (!config || config.size > maxConfigBytes) return undefined
-  walk.spend(1, config.size)
+  spend(search, config.size)
   await walk.pause()
   const bytes = await readBlob(call, repo, config, maxConfigBytes)
   return bytes && (parseConfig(bytes) as { architecture?: unknown } | null | undefined)?.architecture
@@ -234,16 +256,23 @@ async function architectureOf({ call, repo, walk }: Search, config: Blob | undef
 /** Most images in one statement. */
 const atOnce = 500
 
+/** Creates the limit on what one request reads to determine the sizes of images. It is the limit of a single image. */
+export function createSizeBudget(call: Call): Walk {
+  return new Walk(imageWalk, call.signal, (limit) => tooLarge('', `the sizes of the images need more than ${limit}`))
+}
+
 /** Cache of image sizes for one request. If the size of an image cannot be determined, it is 0. */
 type Sizes = { of(digest: string): Promise<number> }
 
 /**
- * Creates a cache of image sizes of a repository. Images that were read before the server stored sizes are measured on demand.
+ * Creates a cache of image sizes of a repository. Images that were read before the server stored sizes are measured on demand,
+ * as long as the budget lasts.
  */
 export async function createSizes(
   call: Call,
   repo: { id: number; uid: string },
   digests: readonly string[],
+  budget?: Walk,
 ): Promise<Sizes> {
   const sizes = new Map<string, number>()
   for (const some of chunks([...new Set(digests)], atOnce)) {
@@ -251,7 +280,8 @@ export async function createSizes(
   }
   return {
     async of(digest) {
-      const size = sizes.get(digest) ?? (await sizeOfImage(call, repo, digest)) ?? 0
+      const measure = async () => (budget?.isSpent ? undefined : sizeOfImage(call, repo, digest, budget))
+      const size = sizes.get(digest) ?? (await measure()) ?? 0
       sizes.set(digest, size)
       return size
     },
