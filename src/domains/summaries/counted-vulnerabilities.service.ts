@@ -33,12 +33,13 @@ class TooManyFindings extends Error {}
 /** Cache of scan results for one request. */
 export const createCounts = (app: App): Knowledge => createKnowledge(app, () => new TooManyFindings())
 
-/** Counts of images of one repository, by digest. */
+/** Counts of images of one repository, by digest. Leaves out the images after the one at which the time is over. */
 export async function countVulnerabilities(
   call: Call,
   knowledge: Knowledge,
   repo: Repo,
   digests: readonly string[],
+  isLate: () => boolean = () => false,
 ): Promise<Map<string, CountedImage>> {
   const contents = await contentsOf(call.app.db, repo.id, digests)
   const spans = new Map(contents.map((one) => [one.digest, { ...one, fromTime: '', untilTime: '' }]))
@@ -46,6 +47,7 @@ export async function countVulnerabilities(
   const counted = new Map<string, CountedImage>()
   for (const digest of digests) {
     call.signal.throwIfAborted()
+    if (isLate()) break
     const span = spans.get(digest)
     const known = span?.state === 'known' ? await orTooMany(knowledge.of(span, [rootOf(repo.uid)])) : undefined
     counted.set(digest, known === tooMany ? leftOut : await countOf(call, { repo, digest, known }))

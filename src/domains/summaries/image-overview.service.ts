@@ -49,28 +49,30 @@ export async function getImageOverview(call: Call, group: string): Promise<Image
   }
 }
 
-/** Most images in one step. The time is checked after each step. */
+/** Most images in one step. The time is checked before each image. */
 const perStep = 50
 
 /** Counts the vulnerabilities of stored images, the newest repositories first, until the time is over. */
 async function examine(call: Call, images: readonly TaggedImage[]): Promise<{ examined: Examined[]; isLate: boolean }> {
   const knowledge = createCounts(call.app)
   const until = performance.now() + overviewMs
+  const isLate = () => performance.now() > until
   const examined: Examined[] = []
   for (const some of Map.groupBy(images, ({ repo }) => repo.uid).values()) {
     for (const step of chunks(some, perStep)) {
       call.signal.throwIfAborted()
-      if (performance.now() > until) return { examined, isLate: true }
+      if (isLate()) return { examined, isLate: true }
       const { repo } = step[0]!
       const digests = step.map(({ digest }) => digest)
       // A tag of an imported history can have a digest that was never stored.
       const stored = new Set((await storedImages(call.app.db, repo.id, digests)).map(({ digest }) => digest))
       const present = digests.filter((digest) => stored.has(digest))
-      const counted = await countVulnerabilities(call, knowledge, repo, present)
+      const counted = await countVulnerabilities(call, knowledge, repo, present, isLate)
       for (const image of step) {
         const found = counted.get(image.digest)
         if (found) examined.push({ ...image, counted: found })
       }
+      if (present.some((digest) => !counted.has(digest))) return { examined, isLate: true }
     }
   }
   return { examined, isLate: false }

@@ -43,9 +43,12 @@ export type ImageKnowledge = {
   readsAt(time: string): SourceRead[]
 }
 
-/** `tooMuch` creates the error that is thrown if a request exceeds the limits on findings. */
+/**
+ * `tooMuch` creates the error that is thrown if a request exceeds the limits on findings. After it, each image that is not in the
+ * cache has the same error.
+ */
 export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooMuch: () => Error): Knowledge {
-  let [looked, held] = [0, 0]
+  const limited = createLimits(tooMuch)
   const lists = new Map<string, ImageKnowledge | undefined>()
   const shared = createSharedKnown(db)
   const coverages = new Map<string, Promise<Coverage>>()
@@ -58,14 +61,11 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     return coverage
   }
   const keep = (key: string, known: ImageKnowledge | undefined, fresh: number): void => {
-    const before = looked + held
-    looked += fresh
-    held += known?.found.length ?? 0
-    // The limits apply from the second image on. One image alone never fails.
-    if (before > 0 && (looked > maxFindings || held > maxHeld)) throw tooMuch()
+    limited.keep(fresh, known?.found.length ?? 0)
     lists.set(key, known)
   }
   const readAlone = async (contents: ContentsRecord, organizations: readonly string[]): Promise<void> => {
+    limited.check()
     const list = await findList(db, { hash: contents.packages, distribution: contents.distribution })
     if (!list || list.matchTime === '') return keep(keyOf(contents, organizations), undefined, 0)
     const found = await findKnown(db, list.listNo, organizations, maxFindings)
@@ -74,6 +74,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     keep(keyOf(contents, organizations), known, known?.found.length ?? 0)
   }
   const readTogether = async (some: readonly ContentsRecord[], organizations: readonly string[]): Promise<void> => {
+    limited.check()
     const stored = await findLists(
       db,
       some.map(({ packages, distribution }) => ({ hash: packages, distribution })),
@@ -84,7 +85,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     const found = await shared.ofLists(numbers, organizations, maxTogether)
     // If the lists together have too many findings, each list is read alone when it is needed.
     if (!found) return
-    looked += shared.size() - before
+    limited.look(shared.size() - before)
     const limits = Map.groupBy(await limitsOf(db, numbers), ({ listNo }) => listNo)
     for (const contents of some) {
       const list = byKey.get(listKey(contents.packages, contents.distribution))
@@ -124,6 +125,28 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     },
   }
   return knowledge
+}
+
+/** Limits on the findings of one request. A request that continues after the error reads no further findings. */
+function createLimits(tooMuch: () => Error) {
+  let [looked, held, isOver] = [0, 0, false]
+  const limits = {
+    check(): void {
+      if (isOver) throw tooMuch()
+    },
+    look(fresh: number): void {
+      looked += fresh
+    },
+    keep(fresh: number, found: number): void {
+      const before = looked + held
+      looked += fresh
+      held += found
+      // The limits apply from the second image on. One image alone never fails.
+      isOver ||= before > 0 && (looked > maxFindings || held > maxHeld)
+      limits.check()
+    },
+  }
+  return limits
 }
 
 const listKey = (hash: string, { id, version }: ContentsRecord['distribution']): string =>
