@@ -30,10 +30,10 @@ export const upstreamEvents: readonly EventBody[] = [
   deletionBody(method.deleteUpstream),
 ]
 
-const given = ['name', 'url', 'prefix', 'username', 'password', 'allow', 'requestsPerSecond', 'makeRepos'] as const
+const given = ['name', 'url', 'prefix', 'username', 'allow', 'requestsPerSecond', 'makeRepos'] as const
 
 function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
-  return contentOf(upstream, 'upstream', ...given)
+  return { ...contentOf(upstream, 'upstream', ...given), password: upstream?.password ?? '' }
 }
 
 /**
@@ -45,5 +45,5 @@ function withProblem(upstream: Upstream): UpstreamMessage {
 }
 
 function toMessage(upstream: Upstream): UpstreamMessage {
-  return toUpstream({ ...upstream, password: '', problem: '' })
+  return toUpstream({ ...upstream, problem: '' })
 }
