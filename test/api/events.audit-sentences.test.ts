@@ -134,6 +134,12 @@ test('exports entries as CSV and JSON lines in parts, and escapes formulas', asy
   assertInvalid(await get('format=csv&actor=me'), 'actor')
   assertInvalid(await get(`format=jsonl&page_token=${first.nextPageToken}`), 'page_token')
   assertDenied(await get('format=csv', viewer))
+  assert.deepEqual(['x;=HYPERLINK(1)', 'x\t@a', 'x; +b', 'a=b;c-d'].map(escapeCell), [
+    "x;'=HYPERLINK(1)",
+    "x\t'@a",
+    "x; '+b",
+    'a=b;c-d',
+  ])
   assert.deepEqual(['=1+1', '-2', '@a', '+b', '\tc', 'plain', 'a "b", c'].map(escapeCell), [
     "'=1+1",
     "'-2",

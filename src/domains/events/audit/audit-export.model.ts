@@ -39,9 +39,12 @@ export function csvLine(entry: DescribedEntry): string {
     .join(',')}\r\n`
 }
 
-/** Quotes a cell. Spreadsheets run a cell as a formula if it begins with one of these characters. */
+/**
+ * Quotes a cell. Spreadsheets run a cell as a formula if it begins with one of these characters. Some spreadsheets also start a
+ * new cell after a semicolon or a tab.
+ */
 export function escapeCell(text: string): string {
-  const safe = /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text
+  const safe = text.replace(/^(?=[=+\-@\t\r\n])|(?<=[;\t]["\s]*)(?=[=+\-@])/g, "'")
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
