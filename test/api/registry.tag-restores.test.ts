@@ -53,6 +53,15 @@ test('a restore assigns a former digest, with its reason in the history, the eve
   assert.equal(JSON.parse(items[0].body).reason, reason)
 })
 
+test('the audit entry of a restore belongs to the folder of the repository', async () => {
+  const folder = await pinfold.seed.group(group)
+  const { uid: repo } = await pinfold.seed.repo(folder.uid)
+  for (const image of ['one', 'two']) await plantTag(pinfold, repo, 'stable', image)
+  const { tagUid } = ok(await operator.post(at(repo), { digest: one, reason }))
+  const { auditEntries } = ok(await operator.get(`/events/v2/audit?subject=${tagUid}`))
+  assert.equal(auditEntries[0].uid.slice(0, -17), folder.uid)
+})
+
 test('a deleted tag is created again', async () => {
   const repo = await newRepo()
   const { tags } = ok(await operator.get(`/registry/v2/tags?uidp.childrenOf=${repo}`))

@@ -6,7 +6,7 @@ import { digestPattern } from '#lib/digest.ts'
 import { failedPrecondition, found, refuseIfAny } from '#lib/errors.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 import { tagPattern } from '#lib/oci-names.ts'
-import { rootOf } from '#lib/uid.ts'
+import { parentOf, rootOf } from '#lib/uid.ts'
 import { inRepo } from '../blobs/blobs.store.ts'
 import { hasManifest } from '../manifests/manifests.store.ts'
 import { repoType } from '../repos/repos.model.ts'
@@ -36,9 +36,11 @@ export async function restoreTag(call: Call, input: Restore): Promise<TagRestore
     if (!changed) throw unchanged(name, digest)
     const made: TagRestore = { ...restore, tagUid: tag.uid, previousDigest, time: tag.assignTime }
     await history.insertRestore(tx, repo.ledger, { tag: name, time: tag.assignTime, reason })
-    const about = { subject: tag.uid, group: rootOf(tag.uid) }
-    await emit(tx, call, 'registry.tag.created', { ...about, resource: toTagResource(tag) })
-    await emit(tx, call, 'control.registry.tag.restored', { ...about, resource: toRestoreResource(made) })
+    const subject = tag.uid
+    await emit(tx, call, 'registry.tag.created', { subject, group: rootOf(subject), resource: toTagResource(tag) })
+    // The audit entry belongs to the folder of the repository.
+    const event = { subject, group: parentOf(repoUid), resource: toRestoreResource(made) }
+    await emit(tx, call, 'control.registry.tag.restored', event)
     return made
   }, inRepo)
   call.log.info('tag restored', { repo: repoUid, tag: name })
