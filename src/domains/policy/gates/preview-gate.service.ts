@@ -1,6 +1,7 @@
 // Preview of a draft of an admission policy: the images of the latest tags that it would deny.
 import type { Call } from '#app.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
+import { hasManifest } from '#domains/registry/manifests/manifests.store.ts'
 import { findRepoByUid, toRepoRef } from '#domains/registry/repos/paths.service.ts'
 import { listTags } from '#domains/registry/tags/tags.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -40,20 +41,32 @@ export async function previewGate(call: Call, scope: string, text: GateText): Pr
   }
   if (!(await findRepoByUid(app.db, scope))) await requireGroup(app.db, scope)
   const tags = await listTags(app.db, [{ below: scope }], newest, { name: '', digest: '', updatedSince: '', asked: 0 })
-  const images = [...new Map(tags.toReversed().map((tag) => [`${parentOf(tag.uid)} ${tag.digest}`, tag])).values()]
+  const images = new Map<string, (typeof tags)[number]>()
+  for (const tag of tags) {
+    const key = `${parentOf(tag.uid)} ${tag.digest}`
+    if (tag.digest !== '' && !images.has(key)) images.set(key, tag)
+  }
   const known = await app.gates.of(rootOf(scope))
   const repos = new Map<string, Promise<GatedRepo | undefined>>()
   const preview: GatePreview = { checked: 0, denied: 0, waiting: 0, images: [], complete: tags.length <= most.tags }
+  let isLogged = false
   const deadline = app.monotonic() + most.ms
-  for (const { uid, digest, name } of images.toReversed()) {
+  for (const { uid, digest, name } of images.values()) {
     call.signal.throwIfAborted()
     if (preview.checked >= most.images || app.monotonic() > deadline) return { ...preview, complete: false }
     const repoUid = parentOf(uid)
     if (!repos.has(repoUid)) repos.set(repoUid, repoOf(call, repoUid))
     const repo = await repos.get(repoUid)
-    if (!repo) continue
+    if (!repo || !(await hasManifest(app.db, repo.id, digest))) continue
+    const verdict = await judge(call, repo, digest, draft).catch((error: unknown) => ({ error }))
+    call.signal.throwIfAborted()
+    if ('error' in verdict) {
+      if (!isLogged) call.log.error('image could not be checked for a preview of a policy', { repo: repoUid, digest, ...verdict })
+      isLogged = true
+      preview.complete = false
+      continue
+    }
     preview.checked++
-    const verdict = await judge(call, repo, digest, draft)
     if (verdict.pending) preview.waiting++
     if (!verdict.denied || (known && (await exceptionFor(call, repo, digest, known)) !== '')) continue
     preview.denied++
