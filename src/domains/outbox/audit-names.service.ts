@@ -14,10 +14,10 @@ const maxInBody = 40
 export async function describeEntry(
   tx: Tx,
   app: Pick<App, 'hooks'>,
-  entry: Named & { hidesActor: boolean },
+  entry: Named & Pick<AuditEntry, 'type'> & { hidesActor: boolean },
   isDeletion: boolean,
 ): Promise<Pick<AuditEntry, 'names' | 'former'>> {
-  const latest = isDeletion ? await latestAbout(tx, entry.subject) : undefined
+  const latest = isDeletion ? await latestAbout(tx, entry) : undefined
   const uids = [...uidsOf(entry), ...(latest ? uidsIn(latest.body) : [])]
   const present = await readNames(tx, app, organizationOf(entry), uids, entry.hidesActor ? [] : [entry.actor])
   const names = { ...(latest && parseNames(latest.names)), ...present }

@@ -38,13 +38,19 @@ export async function insertEntry(tx: Tx, entry: AuditEntry): Promise<void> {
   await addToLists(tx, kind, entry.uid, row!.id, keysOf(entry))
 }
 
-/** Latest entry about a resource, for the entry about its deletion. */
+/**
+ * Latest entry about a resource, for the entry about its deletion. Resources of other kinds can have the same subject, such as
+ * the quotas of an organization, so only types with the prefix of the type of the deletion count.
+ */
 export async function latestAbout(
   reader: Reader,
-  subject: string,
+  { subject, type }: Pick<AuditEntry, 'subject' | 'type'>,
 ): Promise<Pick<AuditEntry, 'body' | 'names'> | undefined> {
+  const prefix = type.replace(/(?<=\.)deleted(?:\.batch)?(?:\.v\d+)?$/, '')
   return reader.get(sql`
-    SELECT body, names FROM audit_log WHERE subject = ${subject} ORDER BY create_time DESC, uid DESC LIMIT 1`)
+    SELECT body, names FROM audit_log
+     WHERE subject = ${subject} AND substr(type, 1, CAST(${prefix.length} AS INTEGER)) = ${prefix}
+     ORDER BY create_time DESC, uid DESC LIMIT 1`)
 }
 
 export async function findEntry(reader: Reader, uid: string): Promise<AuditEntry | undefined> {

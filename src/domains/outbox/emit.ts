@@ -113,7 +113,7 @@ async function audit(
   { kind }: Resource,
 ): Promise<void> {
   const { type, subject, group, bodyType, body } = event
-  const entry = { subject, group, actor: who.subject, body, hidesActor: cause.hidesActor ?? false }
+  const entry = { type, subject, group, actor: who.subject, body, hidesActor: cause.hidesActor ?? false }
   const described = await describeEntry(tx, app, entry, kind === toDeletionResource.kind)
   await insertEntry(tx, {
     uid: newUid(group),

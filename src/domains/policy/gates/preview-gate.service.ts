@@ -3,6 +3,7 @@ import type { Call } from '#app.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
 import { hasManifest } from '#domains/registry/manifests/manifests.store.ts'
 import { findRepoByUid, toRepoRef } from '#domains/registry/repos/paths.service.ts'
+import { shapes } from '#domains/registry/tags/tags.model.ts'
 import { listTags } from '#domains/registry/tags/tags.store.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
@@ -24,6 +25,9 @@ export type GatePreview = {
 /** Limits on the cost of a preview. */
 const most = { tags: 500, images: 200, listed: 20, ms: 2000 }
 
+/** Tags of dates and epochs count too. */
+const asked = shapes.dates | shapes.epochs
+
 const newest: Page = {
   order: { field: 'updateTime', column: 'update_time', desc: true },
   ...{ after: undefined, size: most.tags, skip: 0, binding: '' },
@@ -40,7 +44,7 @@ export async function previewGate(call: Call, scope: string, text: GateText): Pr
     ...gateKind.read(text, scope),
   }
   if (!(await findRepoByUid(app.db, scope))) await requireGroup(app.db, scope)
-  const tags = await listTags(app.db, [{ below: scope }], newest, { name: '', digest: '', updatedSince: '', asked: 0 })
+  const tags = await listTags(app.db, [{ below: scope }], newest, { name: '', digest: '', updatedSince: '', asked })
   const images = new Map<string, (typeof tags)[number]>()
   for (const tag of tags) {
     const key = `${parentOf(tag.uid)} ${tag.digest}`
@@ -61,7 +65,8 @@ export async function previewGate(call: Call, scope: string, text: GateText): Pr
     const verdict = await judge(call, repo, digest, draft).catch((error: unknown) => ({ error }))
     call.signal.throwIfAborted()
     if ('error' in verdict) {
-      if (!isLogged) call.log.error('image could not be checked for a preview of a policy', { repo: repoUid, digest, ...verdict })
+      if (!isLogged)
+        call.log.error('image could not be checked for a preview of a policy', { repo: repoUid, digest, ...verdict })
       isLogged = true
       preview.complete = false
       continue
