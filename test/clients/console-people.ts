@@ -51,7 +51,7 @@ async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void
     const { context, page } = await asOperator()
     await page.getByRole('searchbox').first().fill(name)
     await page.keyboard.press('Enter')
-    await rowOf(page, 'identity').getByRole('link', { name }).click()
+    await rowOf(page, 'member').getByRole('link', { name }).click()
     await page.getByText(/^Only the roles of/).waitFor()
     expect(new URL(page.url()).searchParams.get('identity') === uid, page.url())
 
@@ -71,6 +71,8 @@ async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void
     await press(page, `Change the roles of ${name}`)
     await dialog.getByLabel(`Role in ${scene.orgName}`).selectOption({ label: 'registry.pull' })
     await dialog.getByRole('button', { name: 'Save roles' }).click()
+    // The dialog, which is in the row, lists the role too.
+    await dialog.waitFor({ state: 'hidden' })
     await row.getByText('registry.pull').waitFor()
     expect((await bindings())[0].role.name === 'registry.pull', await bindings())
 

@@ -44,7 +44,7 @@ export function csvLine(entry: DescribedEntry): string {
  * new cell after a semicolon or a tab.
  */
 export function escapeCell(text: string): string {
-  const safe = text.replace(/^(?=[=+\-@\t\r\n])|(?<=[;\t]["\s]*)(?=[=+\-@])/g, "'")
+  const safe = text.replace(/^[=+\-@\t\r\n]/, "'$&").replace(/([;\t]["\s]{0,4})([=+\-@])/g, "$1'$2")
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
