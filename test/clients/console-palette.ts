@@ -97,7 +97,7 @@ async function checkResults({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await goTo(page, '/ui/search?q=ledg')
     const table = page.getByRole('table', { name: 'Search results' })
     await table.getByRole('link', { name: scene.path, exact: true }).waitFor()
-    await page.getByRole('link', { name: 'Members', exact: true }).last().click()
+    await page.getByRole('link', { name: 'Vulnerabilities', exact: true }).last().click()
     await settled(page)
     await page.getByText('Nothing that you can see has “ledg” in its name.').waitFor()
     await goTo(page, '/ui/package?name=zlib')

@@ -181,7 +181,9 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     const path = `/ui/r/${scene.path}?order=name+asc`
     await goTo(page, path)
     const time = page.locator('main time').first()
-    expect((await time.innerText()).endsWith(' UTC'), await time.innerText())
+    // The text is relative, and the tooltip has the exact time.
+    const exact = async () => (await time.getAttribute('title')) ?? ''
+    expect((await exact()).endsWith(' UTC'), await exact())
     const choose = async (name: string) => {
       await page.getByRole('button', { name: /^Account menu/ }).click()
       await press(page, name)
@@ -195,7 +197,8 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByRole('dialog').waitFor({ state: 'detached' })
 
     await goTo(page, path)
-    expect((await time.innerText()).endsWith(' GMT+9'), await time.innerText())
+    await time.waitFor()
+    expect((await exact()).endsWith(' GMT+9'), await exact())
     const root = await page.evaluate<[string, string]>(
       '[document.documentElement.dataset.theme, getComputedStyle(document.documentElement).colorScheme]',
     )
