@@ -72,6 +72,17 @@ test('describes changes of access by the names of people, roles and folders', as
   ])
 })
 
+test('the entry of a deletion has the resource itself, also if other entries have the same subject', async () => {
+  await using pinfold = await startPinfold({ clock: ticking() })
+  const { operator } = pinfold
+  const { uid } = ok(await operator.post('/iam/v2/groups/', { name: 'acme' }))
+  ok(await operator.post('/control/v1/quotas:set', { organization: uid, limits: [{ name: 'bytes', limit: '1000' }] }))
+  ok(await operator.delete(`/iam/v2/groups/${uid}`))
+  const entry: Json = (await entries(operator, `subject=${uid}`))[0]!
+  assert.match(entry.type, /group\.deleted/)
+  assert.equal(JSON.parse(entry.former).name, 'acme')
+})
+
 test('names a person only after the person has joined, and keeps the name after the person was deleted', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed, operator } = pinfold

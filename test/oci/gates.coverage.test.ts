@@ -260,6 +260,27 @@ test('a preview of a draft counts the images that it would deny, by their latest
   assertNotFound(await preview(draft, operator, missing), 'iam.pinfold.dev/Group', missing)
 })
 
+test('a preview leaves out images that are not stored, and lists those of the latest tags first', async () => {
+  const layer = alpine('unrated 3-r0', 'libssl3 3.1.4-r2 openssl')
+  const made = await scene(layer)
+  const other = await pushAndScan(registry, made.name, alpine('libssl3 3.1.4-r1 openssl'), 'other')
+  await pushAndScan(registry, made.name, layer, '2026-01-01')
+  const records = [{ time: '2026-01-01T00:00:00.000Z', digest: `sha256:${'0'.repeat(64)}` }]
+  ok(await operator.post('/control/v1/tagHistory:import', { repoUid: made.repo, tags: [{ name: 'past', records }] }))
+  const gate = { name: 'draft', vulnerabilities: { leastSeverity: 'HIGH' } }
+  const { images, checkedCount, complete } = ok(
+    await operator.post(`/registry/v2/gates/${made.repo}:preview`, { gate }),
+  )
+  assert.deepEqual([checkedCount, complete], [2, true])
+  assert.deepEqual(
+    images.map(({ digest, tag }: Json) => [digest, tag]),
+    [
+      [made.digest, '2026-01-01'],
+      [other, 'other'],
+    ],
+  )
+})
+
 test('imported records are not a missing source, and no image counts as completely compared with them', async () => {
   const made = await scene({ ...alpine('musl 6-r0'), ...pythonPackage('flask', '2.0.0') })
   const { beginSource, finishSource, putRecords } = await import('#domains/scanning/records/records.service.ts')
