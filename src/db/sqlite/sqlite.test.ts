@@ -50,11 +50,13 @@ test('does not checkpoint the log if another program manages it', async (t) => {
     await using opened = await open(checkpoints)
     const [row] = await opened.db.tx((tx) => tx.all<{ wal_autocheckpoint: number }>(raw('PRAGMA wal_autocheckpoint')))
     later.mock.restore()
-    return { pages: row!.wal_autocheckpoint, timers: later.mock.callCount() }
+    // Other parts of the process set timers too.
+    const timers = later.mock.calls.filter(({ arguments: [work] }) => work.name === 'checkpoint')
+    return { pages: row!.wal_autocheckpoint, timers: timers.length }
   }
   const [server, external] = [await seen('server'), await seen('external')]
   assert.deepEqual([server.pages, external.pages], [16_384, 0])
-  assert.equal(server.timers, external.timers + 1, 'only the server has one for its checkpoints')
+  assert.deepEqual([server.timers, external.timers], [1, 0], 'only the server has one for its checkpoints')
 })
 
 /** Reads until the event loop has made three turns, or up to a large number of reads. Returns the number of turns. */
